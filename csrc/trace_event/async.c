@@ -23,8 +23,8 @@ enum { OTHER_TEXT = 4, LEGACY = 8 }; /* added to the kind of an id (FP_TRACE_*):
 /* The open calls of an id. */
 struct span {
     uint32_t key[KEY_WORDS];
-    uint32_t slot, next;         /* next: of the chain of its bucket or of the unused ones, + 1 */
-    struct fp_trace_stack stack; /* empty: unused */
+    uint32_t slot, next;               /* next: of the chain of its bucket or of the unused ones, + 1 */
+    struct fp_trace_event_stack stack; /* empty: unused */
 };
 
 /* `free_from` is a tree of minimums: [cap + slot] is the time from which a slot is free, INT64_MAX while it is in use;
@@ -36,7 +36,7 @@ struct track {
     int64_t last; /* the time of its last event */
 };
 
-struct fp_trace_async {
+struct fp_trace_event_async {
     struct fp_hash_key secret;
     struct span *spans;
     uint32_t *buckets; /* their number is a power of 2 */
@@ -47,13 +47,13 @@ struct fp_trace_async {
     uint32_t track; /* that requests a thread, for slot r->lane */
 };
 
-void fp_trace_async_new(struct fp_trace_read *r) {
+void fp_trace_event_async_new(struct fp_trace_event_read *r) {
     r->async = fp_have(calloc(1, sizeof *r->async));
     fp_table_init(&r->async->track_keys, 6);
     fp_hash_key_take(&r->async->secret);
 }
 
-void fp_trace_async_free(struct fp_trace_async *a) {
+void fp_trace_event_async_free(struct fp_trace_event_async *a) {
     if (!a) return;
     for (uint32_t i = 0; i < a->n_spans; i++) free(a->spans[i].stack.calls);
     for (uint32_t i = 0; i < a->cap_tracks; i++) {
@@ -102,39 +102,39 @@ static uint32_t slot_at(struct track *t, int64_t time) {
 }
 
 /* The thread of a slot.  0 or FP_NEEDS. */
-static int thread_of_slot(struct fp_trace_read *r, uint32_t track, uint32_t slot, uint32_t *thread) {
+static int thread_of_slot(struct fp_trace_event_read *r, uint32_t track, uint32_t slot, uint32_t *thread) {
     struct track *t = &r->async->tracks[track];
     *thread = t->threads[slot] - 1;
     if (t->threads[slot]) {
-        fp_trace_in_document(r, *thread, fp_table_row(&r->async->track_keys, track)[0] - 1);
+        fp_trace_event_in_document(r, *thread, fp_table_row(&r->async->track_keys, track)[0] - 1);
         return 0;
     }
     r->async->track = track;
     r->lane = slot;
     r->lane_of = t->threads[0] - 1;
-    r->request = FP_TRACE_TRACK;
+    r->request = FP_TRACE_EVENT_TRACK;
     return FP_NEEDS;
 }
 
-void fp_trace_set_track(struct fp_trace_read *r, uint32_t thread) {
-    const struct fp_trace_async *a = r->async;
+void fp_trace_event_set_track(struct fp_trace_event_read *r, uint32_t thread) {
+    const struct fp_trace_event_async *a = r->async;
     a->tracks[a->track].threads[r->lane] = thread + 1;
 }
 
 /* ---- spans ---- */
 
-static uint32_t *bucket_of(const struct fp_trace_async *a, const uint32_t *key) {
+static uint32_t *bucket_of(const struct fp_trace_event_async *a, const uint32_t *key) {
     return &a->buckets[key[KEY_HASH] & (a->n_buckets - 1)];
 }
 
-static struct span *find(const struct fp_trace_async *a, const uint32_t *key) {
+static struct span *find(const struct fp_trace_event_async *a, const uint32_t *key) {
     uint32_t at = a->n_buckets ? *bucket_of(a, key) : 0;
     while (at && memcmp(a->spans[at - 1].key, key, sizeof a->spans->key)) at = a->spans[at - 1].next;
     return at ? &a->spans[at - 1] : NULL;
 }
 
 /* More buckets; no span is unused. */
-static void add_buckets(struct fp_trace_async *a) {
+static void add_buckets(struct fp_trace_event_async *a) {
     const uint32_t n = a->n_buckets ? 2 * a->n_buckets : 64;
     uint32_t *buckets = fp_have(n ? calloc(n, sizeof *buckets) : NULL);
     free(a->buckets);
@@ -148,7 +148,7 @@ static void add_buckets(struct fp_trace_async *a) {
 }
 
 /* A new span. */
-static struct span *add_span(struct fp_trace_async *a, const uint32_t *key, uint32_t slot) {
+static struct span *add_span(struct fp_trace_event_async *a, const uint32_t *key, uint32_t slot) {
     if (!a->unused) {
         if (a->n_spans >= a->n_buckets) add_buckets(a);
         fp_array_zeroed(&a->spans, &a->cap_spans, (uint64_t)a->n_spans + 1, sizeof *a->spans);
@@ -165,7 +165,7 @@ static struct span *add_span(struct fp_trace_async *a, const uint32_t *key, uint
     return s;
 }
 
-static void remove_span(struct fp_trace_async *a, struct span *s) {
+static void remove_span(struct fp_trace_event_async *a, struct span *s) {
     const uint32_t id = (uint32_t)(s - a->spans) + 1;
     uint32_t *at = bucket_of(a, s->key);
     while (*at != id) at = &a->spans[*at - 1].next;
@@ -176,8 +176,8 @@ static void remove_span(struct fp_trace_async *a, struct span *s) {
 
 /* ---- events ---- */
 
-static int begin(struct fp_trace_read *r, const uint32_t *key, const struct fp_trace_open *call) {
-    struct fp_trace_async *a = r->async;
+static int begin(struct fp_trace_event_read *r, const uint32_t *key, const struct fp_trace_event_open *call) {
+    struct fp_trace_event_async *a = r->async;
     struct span *s = find(a, key);
     if (!s) {
         struct track *t = &a->tracks[key[KEY_TRACK]];
@@ -194,7 +194,7 @@ static int begin(struct fp_trace_read *r, const uint32_t *key, const struct fp_t
         t->n_used++;
         s->stack.last = call->time;
     }
-    struct fp_trace_stack *stack = &s->stack;
+    struct fp_trace_event_stack *stack = &s->stack;
     r->out_of_order |= call->time < stack->last && !r->by_time;
     stack->last = call->time;
     fp_array_room(&stack->calls, &stack->cap, (uint64_t)stack->n + 1, sizeof *stack->calls);
@@ -203,18 +203,18 @@ static int begin(struct fp_trace_read *r, const uint32_t *key, const struct fp_t
 }
 
 /* A call of a span becomes a record. */
-static void add_record(struct fp_trace_read *r, const struct span *s, uint32_t at, int64_t duration) {
-    const struct fp_trace_open *call = &s->stack.calls[at];
+static void add_record(struct fp_trace_event_read *r, const struct span *s, uint32_t at, int64_t duration) {
+    const struct fp_trace_event_open *call = &s->stack.calls[at];
     const uint32_t thread = r->async->tracks[s->key[KEY_TRACK]].threads[s->slot] - 1;
-    struct fp_trace_record *record = fp_trace_add(r);
-    *record = (struct fp_trace_record){call->time, duration, call->order, thread, FP_OP_ENTER, call->function, 0};
+    struct fp_trace_event_record *record = fp_trace_event_add(r);
+    *record = (struct fp_trace_event_record){call->time, duration, call->order, thread, FP_OP_ENTER, call->function, 0};
 }
 
 /* The innermost call of that name ends; those within it go on. */
-static void end(struct fp_trace_read *r, const uint32_t *key, int64_t time, uint32_t name) {
-    struct fp_trace_async *a = r->async;
+static void end(struct fp_trace_event_read *r, const uint32_t *key, int64_t time, uint32_t name) {
+    struct fp_trace_event_async *a = r->async;
     struct span *s = find(a, key);
-    const uint32_t ended = s ? fp_trace_ended_by(r, &s->stack, name) : 0;
+    const uint32_t ended = s ? fp_trace_event_ended_by(r, &s->stack, name) : 0;
     if (s) {
         r->out_of_order |= time < s->stack.last && !r->by_time;
         s->stack.last = time;
@@ -225,9 +225,9 @@ static void end(struct fp_trace_read *r, const uint32_t *key, int64_t time, uint
         return;
     }
     r->counts.nameless_ends += name == FP_NO_ID;
-    struct fp_trace_stack *stack = &s->stack;
+    struct fp_trace_event_stack *stack = &s->stack;
     const uint32_t at = stack->n - ended;
-    add_record(r, s, at, fp_trace_duration(stack->calls[at].time, time));
+    add_record(r, s, at, fp_trace_event_duration(stack->calls[at].time, time));
     memmove(stack->calls + at, stack->calls + at + 1, (ended - 1) * sizeof *stack->calls);
     if (--stack->n) return;
     set_free(&a->tracks[key[KEY_TRACK]], s->slot, time);
@@ -235,12 +235,12 @@ static void end(struct fp_trace_read *r, const uint32_t *key, int64_t time, uint
     remove_span(a, s);
 }
 
-static uint64_t hash_of(const struct fp_trace_async *a, const struct fp_buf *text) {
+static uint64_t hash_of(const struct fp_trace_event_async *a, const struct fp_buf *text) {
     return text->n ? fp_hash_key_hash(&a->secret, text->p, text->n) : 0;
 }
 
 /* An id of the form 0x1a as a number, other texts as their hash. */
-static uint64_t id_of(const struct fp_trace_read *r, uint32_t *kind) {
+static uint64_t id_of(const struct fp_trace_event_read *r, uint32_t *kind) {
     const struct fp_buf *id = &r->event.id;
     int64_t value;
     uint64_t number;
@@ -253,8 +253,8 @@ static uint64_t id_of(const struct fp_trace_read *r, uint32_t *kind) {
 }
 
 /* The track of the event, to which ids of all processes give no process. */
-static uint32_t track_of(struct fp_trace_read *r) {
-    struct fp_trace_async *a = r->async;
+static uint32_t track_of(struct fp_trace_event_read *r) {
+    struct fp_trace_event_async *a = r->async;
     const struct fp_trace_event *e = &r->event;
     const struct fp_chrome_id *pid = &r->thread_ids.pid;
     uint32_t key[6] = {r->thread_ids.document + 1, UINT32_MAX, 0, 0, e->category, 0};
@@ -276,7 +276,7 @@ static void set_key(uint32_t *key, uint32_t track, uint64_t hash) {
 }
 
 /* The key of the event's span. */
-static void key_of(const struct fp_trace_read *r, uint32_t track, uint32_t *key) {
+static void key_of(const struct fp_trace_event_read *r, uint32_t track, uint32_t *key) {
     const struct fp_trace_event *e = &r->event;
     const int is_legacy = e->ph == 'S' || e->ph == 'F';
     uint32_t kind;
@@ -286,8 +286,8 @@ static void key_of(const struct fp_trace_read *r, uint32_t track, uint32_t *key)
     set_key(key, track, fp_hash_key_hash(&r->async->secret, hashed, sizeof hashed));
 }
 
-int fp_trace_async_event(struct fp_trace_read *r, uint32_t name) {
-    struct fp_trace_async *a = r->async;
+int fp_trace_event_async_event(struct fp_trace_event_read *r, uint32_t name) {
+    struct fp_trace_event_async *a = r->async;
     const struct fp_trace_event *e = &r->event;
     const int begins = e->ph == 'b' || e->ph == 'S', ends = e->ph == 'e' || e->ph == 'F';
     const uint32_t track = track_of(r);
@@ -296,18 +296,18 @@ int fp_trace_async_event(struct fp_trace_read *r, uint32_t name) {
     int status = thread_of_slot(r, track, 0, &thread);
     if (status) return status;
     if (!begins && !ends) {
-        fp_trace_instant(r, thread);
+        fp_trace_event_instant(r, thread);
         return 0;
     }
     key_of(r, track, key);
     if (r->by_time) {
-        struct fp_trace_record *record = fp_trace_add(r);
+        struct fp_trace_event_record *record = fp_trace_event_add(r);
         const uint64_t hash = key[KEY_HASH] | (uint64_t)key[KEY_HASH + 1] << 32;
         const uint32_t op = begins ? FP_OP_ENTER : FP_OP_EXIT;
-        *record = (struct fp_trace_record){e->ts, (int64_t)hash, r->order++, thread, op, name, track};
+        *record = (struct fp_trace_event_record){e->ts, (int64_t)hash, r->order++, thread, op, name, track};
         return 0;
     }
-    const struct fp_trace_open call = {e->ts, r->order, name, 0};
+    const struct fp_trace_event_open call = {e->ts, r->order, name, 0};
     status = begins ? begin(r, key, &call) : 0;
     if (status) return status;
     if (ends) end(r, key, e->ts, name);
@@ -319,21 +319,21 @@ int fp_trace_async_event(struct fp_trace_read *r, uint32_t name) {
     return 0;
 }
 
-int fp_trace_async_record(struct fp_trace_read *r, const struct fp_trace_record *record) {
+int fp_trace_event_async_record(struct fp_trace_event_read *r, const struct fp_trace_event_record *record) {
     uint32_t key[KEY_WORDS];
     set_key(key, record->type, (uint64_t)record->duration);
     if (record->op == FP_OP_EXIT) {
         end(r, key, record->time, record->id);
         return 0;
     }
-    const struct fp_trace_open call = {record->time, record->order, record->id, 0};
+    const struct fp_trace_event_open call = {record->time, record->order, record->id, 0};
     return begin(r, key, &call);
 }
 
-void fp_trace_async_close(struct fp_trace_read *r) {
-    struct fp_trace_async *a = r->async;
+void fp_trace_event_async_close(struct fp_trace_event_read *r) {
+    struct fp_trace_event_async *a = r->async;
     for (; a->closing < a->n_spans; a->closing++) {
         struct span *s = &a->spans[a->closing];
-        for (uint32_t i = 0; i < s->stack.n; i++) add_record(r, s, i, FP_TRACE_ENDLESS);
+        for (uint32_t i = 0; i < s->stack.n; i++) add_record(r, s, i, FP_TRACE_EVENT_ENDLESS);
     }
 }

@@ -11,7 +11,7 @@
 #include "core/rows.h"
 #include "trace_event/read_private.h"
 
-static int is_annotation(const struct fp_trace_read *r, uint32_t function) {
+static int is_annotation(const struct fp_trace_event_read *r, uint32_t function) {
     static const char category[] = "user_annotation";
     const struct fp_model *m = r->model;
     const uint32_t object = fp_table_row(&m->functions, function)[FP_FUNCTION_OBJECT];
@@ -20,44 +20,44 @@ static int is_annotation(const struct fp_trace_read *r, uint32_t function) {
     return n == sizeof category - 1 && !memcmp(p, category, n);
 }
 
-enum fp_trace_overlap fp_trace_overlap(const struct fp_trace_read *r, int64_t end) {
-    const struct fp_trace_lane *lane = r->lanes.lanes;
-    if (r->merging.head.op != FP_OP_ENTER || end == INT64_MAX) return FP_TRACE_ASIDE;
+enum fp_trace_event_overlap fp_trace_event_overlap(const struct fp_trace_event_read *r, int64_t end) {
+    const struct fp_trace_event_lane *lane = r->lanes.lanes;
+    if (r->merging.head.op != FP_OP_ENTER || end == INT64_MAX) return FP_TRACE_EVENT_ASIDE;
     const int annotates = is_annotation(r, r->merging.head.id);
     uint32_t n = 0;
     for (uint32_t i = lane->n; i-- && lane->calls[i].end < end;) {
-        const struct fp_trace_call *call = &lane->calls[i];
+        const struct fp_trace_event_call *call = &lane->calls[i];
         const int is_other = is_annotation(r, call->function) != annotates;
         const int divides_both = !annotates && call->rest >= end;
-        if (++n == FP_TRACE_DIVIDED || (!is_other && !divides_both)) return FP_TRACE_ASIDE;
+        if (++n == FP_TRACE_EVENT_DIVIDED || (!is_other && !divides_both)) return FP_TRACE_EVENT_ASIDE;
     }
-    return annotates ? FP_TRACE_DIVIDES : FP_TRACE_IS_DIVIDED;
+    return annotates ? FP_TRACE_EVENT_DIVIDES : FP_TRACE_EVENT_IS_DIVIDED;
 }
 
-int fp_trace_divide(struct fp_trace_read *r, int64_t end, struct fp_batch *out) {
-    struct fp_trace_lanes *l = &r->lanes;
+int fp_trace_event_divide(struct fp_trace_event_read *r, int64_t end, struct fp_batch *out) {
+    struct fp_trace_event_lanes *l = &r->lanes;
     l->dividing = 1;
     l->again_at = r->merging.head.time;
-    for (const struct fp_trace_lane *lane = l->lanes; lane->n && lane->calls[lane->n - 1].end < end;) {
-        const struct fp_trace_call *call = &lane->calls[lane->n - 1];
+    for (const struct fp_trace_event_lane *lane = l->lanes; lane->n && lane->calls[lane->n - 1].end < end;) {
+        const struct fp_trace_event_call *call = &lane->calls[lane->n - 1];
         if (out->n == out->cap) return FP_FULL;
-        fp_add_row(out, FP_OP_EXIT, fp_trace_shown(r, l->again_at), l->thread, call->function);
+        fp_add_row(out, FP_OP_EXIT, fp_trace_event_shown(r, l->again_at), l->thread, call->function);
         l->again[l->n_again++] = *call;
-        fp_trace_lane_pop(l, 0);
+        fp_trace_event_lane_pop(l, 0);
     }
     return out->n == out->cap ? FP_FULL : FP_DONE;
 }
 
-int fp_trace_enter_again(struct fp_trace_read *r, struct fp_batch *out) {
-    struct fp_trace_lanes *l = &r->lanes;
-    for (const struct fp_trace_lane *lane = l->lanes; l->n_again && !l->dividing;) {
-        struct fp_trace_call call = l->again[l->n_again - 1];
+int fp_trace_event_enter_again(struct fp_trace_event_read *r, struct fp_batch *out) {
+    struct fp_trace_event_lanes *l = &r->lanes;
+    for (const struct fp_trace_event_lane *lane = l->lanes; l->n_again && !l->dividing;) {
+        struct fp_trace_event_call call = l->again[l->n_again - 1];
         const int64_t end = lane->n ? lane->calls[lane->n - 1].end : INT64_MAX;
         if (end <= l->again_at) break; /* ends, too, and comes first */
         if (out->n == out->cap) return FP_FULL;
         call.end = end < call.rest ? end : call.rest;
-        fp_trace_lane_push(l, 0, call);
-        fp_add_row(out, FP_OP_ENTER, fp_trace_shown(r, l->again_at), l->thread, call.function);
+        fp_trace_event_lane_push(l, 0, call);
+        fp_add_row(out, FP_OP_ENTER, fp_trace_event_shown(r, l->again_at), l->thread, call.function);
         l->n_again--;
         r->counts.divided++;
     }

@@ -7,7 +7,7 @@
 #include "trace_event/read_private.h"
 
 /* Reads the time or id at p and returns its end; NULL if it is not a short number. */
-static inline const uint8_t *number(struct fp_trace_read *r, const uint8_t *p, const uint8_t *end) {
+static inline const uint8_t *number(struct fp_trace_event_read *r, const uint8_t *p, const uint8_t *end) {
     const int is_time = r->text.field == FP_TE_TS || r->text.field == FP_TE_DUR;
     int64_t value;
     if (!is_time && r->text.field != FP_TE_PID && r->text.field != FP_TE_TID) return NULL;
@@ -25,11 +25,11 @@ static inline const uint8_t *number(struct fp_trace_read *r, const uint8_t *p, c
 }
 
 /* Reads the member at p into the event and returns its end; NULL: it must be read token by token. */
-static const uint8_t *member(struct fp_trace_read *r, const uint8_t *p, const uint8_t *end, int *has_args) {
+static const uint8_t *member(struct fp_trace_event_read *r, const uint8_t *p, const uint8_t *end, int *has_args) {
     struct fp_json *j = &r->json;
     struct fp_trace_event *e = &r->event;
     if (!(p = fp_json_value(j, p, end)) || j->token != FP_JSON_STRING || j->escaped) return NULL;
-    r->text.field = fp_trace_field_of(j);
+    r->text.field = fp_trace_event_field_of(j);
     e->keys = 1;
     e->has_stack |= r->text.field == FP_TE_STACK;
     p = fp_json_after_blanks(p, end);
@@ -40,13 +40,13 @@ static const uint8_t *member(struct fp_trace_read *r, const uint8_t *p, const ui
     p = fp_json_value(j, p, end);
     if (!p || r->text.field == FP_TE_OTHER) return p;
     if (j->token != FP_JSON_OBJECT && j->token != FP_JSON_ARRAY)
-        return (r->text.field == FP_TE_PH && j->escaped) || fp_trace_take_value(r) ? NULL : p;
+        return (r->text.field == FP_TE_PH && j->escaped) || fp_trace_event_take_value(r) ? NULL : p;
     if (j->token == FP_JSON_OBJECT && r->text.field == FP_TE_ARGS)
         *has_args |= *fp_json_after_blanks(j->text + 1, p) != '}';
     return r->text.field == FP_TE_ID2 ? NULL : p;
 }
 
-int fp_trace_whole_event(struct fp_trace_read *r, const struct fp_window *in) {
+int fp_trace_event_whole_event(struct fp_trace_event_read *r, const struct fp_window *in) {
     const uint8_t *const end = in->p + in->n, *p = in->p + r->json.end;
     int has_args = 0;
     for (;;) {
@@ -59,7 +59,7 @@ int fp_trace_whole_event(struct fp_trace_read *r, const struct fp_window *in) {
         else if (p == end || *p != '}')
             return 0;
     }
-    if (!r->event.ph || r->event.ph == 'M' || (has_args && fp_trace_has_args(r->event.ph))) return 0;
+    if (!r->event.ph || r->event.ph == 'M' || (has_args && fp_trace_event_has_args(r->event.ph))) return 0;
     r->event.other_args = (uint8_t)has_args;
     fp_json_whole(&r->json, (size_t)(p + 1 - in->p));
     return 1;

@@ -6,7 +6,7 @@
 #include "core/digits.h"
 #include "trace_event/read_private.h"
 
-void fp_trace_event_begin(struct fp_trace_read *r, const struct fp_window *in) {
+void fp_trace_event_start(struct fp_trace_event_read *r, const struct fp_window *in) {
     struct fp_trace_event *e = &r->event;
     memset(e, 0, offsetof(struct fp_trace_event, name));
     e->at = in->base + in->pos;
@@ -18,7 +18,7 @@ void fp_trace_event_begin(struct fp_trace_read *r, const struct fp_window *in) {
     r->thread_ids.noted = 0;
 }
 
-uint32_t fp_trace_field_of(const struct fp_json *j) {
+uint32_t fp_trace_event_field_of(const struct fp_json *j) {
     const uint8_t *p = j->text;
     switch (j->text_n) { /* lengths known to the compiler need no calls */
         case 2:
@@ -44,7 +44,7 @@ uint32_t fp_trace_field_of(const struct fp_json *j) {
     }
 }
 
-uint32_t fp_trace_argument_of(const struct fp_trace_read *r) {
+uint32_t fp_trace_event_argument_of(const struct fp_trace_event_read *r) {
     const struct fp_json *j = &r->json;
     uint64_t n;
     uint8_t digits[24] = {0};
@@ -56,10 +56,10 @@ uint32_t fp_trace_argument_of(const struct fp_trace_read *r) {
     if (j->text_n < 4 || j->text_n > 20 || memcmp(j->text, "arg", 3)) return FP_TE_OTHER;
     memcpy(digits, j->text + 3, j->text_n - 3);
     const uint8_t *end = fp_decimal(digits, &n);
-    return end && !*end && n == r->event.n_args && n < FP_TRACE_ARGS ? FP_TE_ARG_NUMBER : FP_TE_OTHER;
+    return end && !*end && n == r->event.n_args && n < FP_TRACE_EVENT_ARGS ? FP_TE_ARG_NUMBER : FP_TE_OTHER;
 }
 
-static void copy_text(struct fp_trace_read *r, struct fp_buf *to) {
+static void copy_text(struct fp_trace_event_read *r, struct fp_buf *to) {
     size_t n;
     const uint8_t *p = fp_json_plain(&r->json, &r->text.scratch, &n);
     to->n = 0;
@@ -67,7 +67,7 @@ static void copy_text(struct fp_trace_read *r, struct fp_buf *to) {
 }
 
 /* Decodes hexadecimal digits into bytes.  *is_hex is 0 for anything else. */
-static void copy_data(struct fp_trace_read *r, int *is_hex) {
+static void copy_data(struct fp_trace_event_read *r, int *is_hex) {
     const struct fp_json *j = &r->json;
     struct fp_buf *to = &r->event.data;
     *is_hex = j->text_n % 2 == 0;
@@ -81,7 +81,7 @@ static void copy_data(struct fp_trace_read *r, int *is_hex) {
 }
 
 /* The id of an asynchronous call. */
-static void take_id(struct fp_trace_read *r) {
+static void take_id(struct fp_trace_event_read *r) {
     if (r->json.token == FP_JSON_WORD) return;
     r->event.id_is = r->json.token == FP_JSON_STRING ? FP_CHROME_TEXT : FP_CHROME_NUMBER;
     copy_text(r, &r->event.id);
@@ -96,7 +96,7 @@ static int time_of(const struct fp_json *j, int64_t *ns, uint8_t *has) {
 }
 
 /* A value in the arguments of an event, or of its id2. */
-static void take_argument(struct fp_trace_read *r) {
+static void take_argument(struct fp_trace_event_read *r) {
     struct fp_trace_event *e = &r->event;
     const struct fp_json *j = &r->json;
     const int is_text = j->token == FP_JSON_STRING;
@@ -143,7 +143,7 @@ static void take_argument(struct fp_trace_read *r) {
 }
 
 /* A category: few texts, which mostly occurred before. */
-static void take_category(struct fp_trace_read *r) {
+static void take_category(struct fp_trace_event_read *r) {
     size_t n;
     const uint8_t *p = fp_json_plain(&r->json, &r->text.scratch, &n);
     if (!n) return;
@@ -155,7 +155,7 @@ static void take_category(struct fp_trace_read *r) {
     r->event.category = *last;
 }
 
-int fp_trace_take_value(struct fp_trace_read *r) {
+int fp_trace_event_take_value(struct fp_trace_event_read *r) {
     struct fp_trace_event *e = &r->event;
     const struct fp_json *j = &r->json;
     const int is_text = j->token == FP_JSON_STRING;
@@ -196,7 +196,7 @@ struct series_head {
     uint32_t n_number, n_key;
 };
 
-void fp_trace_take_series(struct fp_trace_read *r) {
+void fp_trace_event_take_series(struct fp_trace_event_read *r) {
     struct fp_trace_event *e = &r->event;
     const struct fp_json *j = &r->json;
     if (e->ph && e->ph != 'C') return;
@@ -210,7 +210,7 @@ void fp_trace_take_series(struct fp_trace_read *r) {
 }
 
 /* The name of a value: that of the event, its id if it has one, and the key unless it is "value". */
-static void counter_name(struct fp_trace_read *r, const uint8_t *key, size_t n) {
+static void counter_name(struct fp_trace_event_read *r, const uint8_t *key, size_t n) {
     const struct fp_trace_event *e = &r->event;
     struct fp_buf *name = &r->text.scratch;
     name->n = 0;
@@ -222,7 +222,7 @@ static void counter_name(struct fp_trace_read *r, const uint8_t *key, size_t n) 
     fp_buf_put(name, key, n);
 }
 
-void fp_trace_counter(struct fp_trace_read *r, uint32_t thread) {
+void fp_trace_event_counter(struct fp_trace_event_read *r, uint32_t thread) {
     const struct fp_buf *series = &r->event.series;
     for (size_t at = 0; at < series->n;) {
         struct series_head head;
@@ -239,16 +239,16 @@ void fp_trace_counter(struct fp_trace_read *r, uint32_t thread) {
         counter_name(r, key, head.n_key);
         const uint32_t name = fp_strings_intern(
             &r->model->strings, r->text.scratch.n ? (const void *)r->text.scratch.p : "", r->text.scratch.n);
-        *fp_trace_add(r) =
-            (struct fp_trace_record){r->event.ts, bits, r->order++, thread, FP_OP_TYPED, name, FP_COUNTER_TYPE};
+        *fp_trace_event_add(r) =
+            (struct fp_trace_event_record){r->event.ts, bits, r->order++, thread, FP_OP_TYPED, name, FP_COUNTER_TYPE};
     }
 }
 
-void fp_trace_instant(struct fp_trace_read *r, uint32_t thread) {
+void fp_trace_event_instant(struct fp_trace_event_read *r, uint32_t thread) {
     const struct fp_trace_event *e = &r->event;
     const struct fp_buf *payload = e->has_data ? &e->data : &e->name;
     const uint32_t string =
         fp_strings_intern(&r->model->strings, payload->n ? (const void *)payload->p : "", payload->n);
     const uint32_t op = e->has_type ? FP_OP_TYPED : FP_OP_CUSTOM, type = e->has_type ? (uint32_t)e->type : 0;
-    *fp_trace_add(r) = (struct fp_trace_record){e->ts, 0, r->order++, thread, op, string, type};
+    *fp_trace_event_add(r) = (struct fp_trace_event_record){e->ts, 0, r->order++, thread, op, string, type};
 }

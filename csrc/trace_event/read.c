@@ -4,18 +4,18 @@
 
 #include "trace_event/read_private.h"
 
-struct fp_trace_read *fp_trace_read_new(struct fp_model *model, int lenient, int by_time) {
-    struct fp_trace_read *r = fp_made(sizeof *r);
+struct fp_trace_event_read *fp_trace_event_read_new(struct fp_model *model, int lenient, int by_time) {
+    struct fp_trace_event_read *r = fp_made(sizeof *r);
     r->model = model;
     r->lenient = lenient;
     r->by_time = by_time;
     r->json.loose = 1;
-    fp_trace_async_new(r);
+    fp_trace_event_async_new(r);
     fp_chrome_ids_init(&r->thread_ids);
     return r;
 }
 
-void fp_trace_read_free(struct fp_trace_read *r) {
+void fp_trace_event_read_free(struct fp_trace_event_read *r) {
     if (!r) return;
     fp_buf_free(&r->event.name);
     fp_buf_free(&r->event.data);
@@ -35,56 +35,57 @@ void fp_trace_read_free(struct fp_trace_read *r) {
     free(r->documents.document_of);
     free(r->records);
     free(r->merging.heap);
-    fp_trace_lanes_free(&r->lanes);
-    fp_trace_async_free(r->async);
+    fp_trace_event_lanes_free(&r->lanes);
+    fp_trace_event_async_free(r->async);
     free(r);
 }
 
 /* ---- threads ---- */
 
-static int thread_of(struct fp_trace_read *r, uint32_t *thread) {
+static int thread_of(struct fp_trace_event_read *r, uint32_t *thread) {
     const int status = fp_chrome_thread_of(&r->thread_ids, thread);
-    if (status == FP_NEEDS) r->request = FP_TRACE_THREAD;
+    if (status == FP_NEEDS) r->request = FP_TRACE_EVENT_THREAD;
     if (status) return status;
-    fp_trace_in_document(r, *thread, r->thread_ids.document);
+    fp_trace_event_in_document(r, *thread, r->thread_ids.document);
     fp_array_zeroed(&r->calls.stacks_of, &r->calls.cap_stacks, (uint64_t)*thread + 1, sizeof *r->calls.stacks_of);
     return 0;
 }
 
-static uint32_t name_of(struct fp_trace_read *r) {
+static uint32_t name_of(struct fp_trace_event_read *r) {
     const struct fp_buf *name = &r->event.name;
     return name->n ? fp_strings_intern(&r->model->strings, name->p, name->n)
                    : fp_strings_intern(&r->model->strings, "[unknown]", 9);
 }
 
 /* The function of the event's name and category. */
-static uint32_t function_of(struct fp_trace_read *r) {
+static uint32_t function_of(struct fp_trace_event_read *r) {
     struct fp_model *m = r->model;
     const uint32_t string = name_of(r), category = r->event.category;
     fp_array_zeroed(&r->calls.function_of, &r->calls.cap_functions, (uint64_t)string + 1, sizeof *r->calls.function_of);
-    struct fp_trace_named *const last = &r->calls.function_of[string];
+    struct fp_trace_event_named *const last = &r->calls.function_of[string];
     if (last->function && last->category == category) return last->function;
     const uint32_t object = category ? fp_model_object(m, category, 0) : 0;
     const uint32_t function = fp_model_function(m, object, 0, string, 0, 0);
-    *last = (struct fp_trace_named){function, category};
+    *last = (struct fp_trace_event_named){function, category};
     return function;
 }
 
 /* ---- records ---- */
 
 /* Adds a record for the event; its arguments take the next positions in the order. */
-static struct fp_trace_record *add_record(struct fp_trace_read *r, uint32_t thread, uint32_t op, uint32_t id) {
-    struct fp_trace_record *record = fp_trace_add(r);
-    *record = (struct fp_trace_record){r->event.ts, 0, r->order++, thread, op, id, 0};
+static struct fp_trace_event_record *add_record(struct fp_trace_event_read *r, uint32_t thread, uint32_t op,
+                                                uint32_t id) {
+    struct fp_trace_event_record *record = fp_trace_event_add(r);
+    *record = (struct fp_trace_event_record){r->event.ts, 0, r->order++, thread, op, id, 0};
     return record;
 }
 
 /* Records a begin or end to pair later. */
-static void keep_unpaired(struct fp_trace_read *r, uint32_t thread, uint32_t function) {
+static void keep_unpaired(struct fp_trace_event_read *r, uint32_t thread, uint32_t function) {
     const struct fp_trace_event *e = &r->event;
     const int begins = e->ph == 'B';
-    struct fp_trace_record *record = add_record(r, thread, begins ? FP_OP_ENTER : FP_OP_EXIT, function);
-    record->duration = begins ? FP_TRACE_BEGIN : 0;
+    struct fp_trace_event_record *record = add_record(r, thread, begins ? FP_OP_ENTER : FP_OP_EXIT, function);
+    record->duration = begins ? FP_TRACE_EVENT_BEGIN : 0;
     for (uint32_t k = 0; begins && k < e->n_args; k++) {
         record = add_record(r, thread, FP_OP_ARGUMENT, (uint32_t)e->args[k]);
         record->type = (uint32_t)(e->args[k] >> 32);
@@ -92,9 +93,9 @@ static void keep_unpaired(struct fp_trace_read *r, uint32_t thread, uint32_t fun
 }
 
 /* A begin or end. */
-static void begin_or_end(struct fp_trace_read *r, uint32_t thread) {
+static void begin_or_end(struct fp_trace_event_read *r, uint32_t thread) {
     struct fp_trace_event *e = &r->event;
-    struct fp_trace_stack *s = &r->calls.stacks_of[thread];
+    struct fp_trace_event_stack *s = &r->calls.stacks_of[thread];
     uint32_t function = FP_NO_ID; /* of an end its name */
     if (e->ph == 'B' || e->has_name) {
         function = e->ph == 'B' ? function_of(r) : name_of(r);
@@ -107,32 +108,33 @@ static void begin_or_end(struct fp_trace_read *r, uint32_t thread) {
         return;
     }
     if (e->ph == 'E') {
-        fp_trace_end(r, thread, e->ts, function);
+        fp_trace_event_end(r, thread, e->ts, function);
         return;
     }
-    const struct fp_trace_record begin = {e->ts, FP_TRACE_BEGIN, r->order, thread, FP_OP_ENTER, function, 0};
+    const struct fp_trace_event_record begin = {e->ts, FP_TRACE_EVENT_BEGIN, r->order, thread, FP_OP_ENTER, function,
+                                                0};
     r->order += 1 + e->n_args;
-    fp_trace_begin(r, &begin);
-    for (uint32_t k = 0; k < e->n_args; k++) fp_trace_argument(r, thread, e->args[k]);
+    fp_trace_event_begin(r, &begin);
+    for (uint32_t k = 0; k < e->n_args; k++) fp_trace_event_argument(r, thread, e->args[k]);
 }
 
 /* 0 or FP_NEEDS. */
-static int asynchronous(struct fp_trace_read *r) {
+static int asynchronous(struct fp_trace_event_read *r) {
     const struct fp_trace_event *e = &r->event;
     const int begins = e->ph == 'b' || e->ph == 'S', ends = e->ph == 'e' || e->ph == 'F';
     const uint32_t name = begins ? function_of(r) : ends && e->has_name ? name_of(r) : FP_NO_ID;
-    return fp_trace_async_event(r, name);
+    return fp_trace_event_async_event(r, name);
 }
 
-static void complete(struct fp_trace_read *r, uint32_t thread) {
+static void complete(struct fp_trace_event_read *r, uint32_t thread) {
     const struct fp_trace_event *e = &r->event;
     const uint32_t function = function_of(r);
-    struct fp_trace_record *record = add_record(r, thread, FP_OP_ENTER, function);
+    struct fp_trace_event_record *record = add_record(r, thread, FP_OP_ENTER, function);
     record->duration = e->dur > 0 ? e->dur : 0;
     r->counts.backwards += e->dur < 0;
 }
 
-static int broken(struct fp_trace_read *r, const char *what, const char *want, struct fp_err *err) {
+static int broken(struct fp_trace_event_read *r, const char *what, const char *want, struct fp_err *err) {
     if (r->lenient) {
         r->counts.broken++;
         return FP_DONE;
@@ -143,7 +145,7 @@ static int broken(struct fp_trace_read *r, const char *what, const char *want, s
 }
 
 /* An event on the time axis: its rows.  0 or FP_NEEDS. */
-static int timed_event(struct fp_trace_read *r) {
+static int timed_event(struct fp_trace_event_read *r) {
     uint32_t thread;
     const uint8_t ph = r->event.ph;
     if (ph != 'X' && strchr("benSFTp", ph)) return asynchronous(r);
@@ -152,32 +154,32 @@ static int timed_event(struct fp_trace_read *r) {
     if (ph == 'X')
         complete(r, thread);
     else if (ph == 'C')
-        fp_trace_counter(r, thread);
+        fp_trace_event_counter(r, thread);
     else if (ph == 'B' || ph == 'E')
         begin_or_end(r, thread);
     else
-        fp_trace_instant(r, thread);
+        fp_trace_event_instant(r, thread);
     return 0;
 }
 
-static int is_text(const struct fp_trace_read *r, uint32_t string, const char *text) {
+static int is_text(const struct fp_trace_event_read *r, uint32_t string, const char *text) {
     size_t n;
     const uint8_t *p = fp_string(&r->model->strings, string, &n);
     return n == strlen(text) && !memcmp(p, text, n);
 }
 
 /* Whether PyTorch's profiler wrote the event for itself: its spans are no calls of a thread. */
-static int is_of_profiler(const struct fp_trace_read *r) {
+static int is_of_profiler(const struct fp_trace_event_read *r) {
     const uint32_t pid = r->thread_ids.pid.string;
     return pid && (is_text(r, pid, "Spans") || is_text(r, pid, "Traces"));
 }
 
 /* A name of a process or thread.  FP_DONE or FP_NEEDS. */
-static int end_meta(struct fp_trace_read *r) {
+static int end_meta(struct fp_trace_event_read *r) {
     if (is_of_profiler(r)) return FP_DONE;
     fp_chrome_meta(&r->thread_ids, &r->event.name);
     if (!r->thread_ids.meta || !r->event.text.n || r->thread_ids.noted) return FP_DONE;
-    r->request = FP_TRACE_NAME;
+    r->request = FP_TRACE_EVENT_NAME;
     return FP_NEEDS;
 }
 
@@ -186,7 +188,7 @@ static int has_unused_args(const struct fp_trace_event *e) {
     return (e->n_args && e->ph != 'B') || ((e->has_data || e->has_type) && !strchr("IiR", e->ph));
 }
 
-static int end_event(struct fp_trace_read *r, struct fp_err *err) {
+static int end_event(struct fp_trace_event_read *r, struct fp_err *err) {
     struct fp_trace_event *e = &r->event;
     if (!e->keys) {
         r->counts.empty++;
@@ -211,8 +213,8 @@ static int end_event(struct fp_trace_read *r, struct fp_err *err) {
         r->counts.spans++;
         return FP_DONE;
     }
-    if (r->n_records >= FP_TRACE_RECORDS) {
-        r->request = FP_TRACE_SPILL;
+    if (r->n_records >= FP_TRACE_EVENT_RECORDS) {
+        r->request = FP_TRACE_EVENT_SPILL;
         return FP_NEEDS;
     }
     if (!e->is_moved && __builtin_add_overflow(e->ts, r->documents.more, &e->ts))
@@ -231,7 +233,7 @@ static int end_event(struct fp_trace_read *r, struct fp_err *err) {
 /* ---- the text ---- */
 
 /* Records a key or value of the file's metadata.  A pair that exceeds the limit is dropped whole. */
-static void note(struct fp_trace_read *r) {
+static void note(struct fp_trace_event_read *r) {
     const struct fp_json *j = &r->json;
     const int is_key = j->token == FP_JSON_KEY;
     const uint32_t before = is_key ? 0 : r->text.n_key;
@@ -253,7 +255,7 @@ static void note(struct fp_trace_read *r) {
 
 /* The time from which all times of this document count, in nanoseconds.  0; FP_E_MALFORMED if it comes after times of a
  * further document, which are moved when they are read. */
-static int take_base(struct fp_trace_read *r) {
+static int take_base(struct fp_trace_event_read *r) {
     int64_t base;
     if (fp_json_number(r->json.text, r->json.text_n, 0, &base, NULL) || base < 0 || base > INT64_MAX / 2) return 0;
     if (!r->thread_ids.document) {
@@ -266,7 +268,7 @@ static int take_base(struct fp_trace_read *r) {
 }
 
 /* A token at depth 1, outside of events.  Sets the field.  FP_DONE or an error. */
-static int key_token(struct fp_trace_read *r, const struct fp_window *in, struct fp_err *err) {
+static int key_token(struct fp_trace_event_read *r, const struct fp_window *in, struct fp_err *err) {
     const struct fp_json *j = &r->json;
     if (j->token == FP_JSON_KEY) {
         r->text.field = fp_json_is(j, "traceEvents")           ? FP_TE_ARGS
@@ -286,7 +288,7 @@ static int key_token(struct fp_trace_read *r, const struct fp_window *in, struct
 }
 
 /* A token outside of events. */
-static int outer_token(struct fp_trace_read *r, struct fp_window *in, struct fp_err *err) {
+static int outer_token(struct fp_trace_event_read *r, struct fp_window *in, struct fp_err *err) {
     struct fp_json *j = &r->json;
     const int begins_events =
         j->token == FP_JSON_ARRAY && (!j->depth || (j->depth == 1 && r->text.field == FP_TE_ARGS));
@@ -311,8 +313,8 @@ static int outer_token(struct fp_trace_read *r, struct fp_window *in, struct fp_
 }
 
 /* A string, a number or a word of an event. */
-static int value_token(struct fp_trace_read *r, const struct fp_window *in, struct fp_err *err) {
-    const int status = fp_trace_take_value(r);
+static int value_token(struct fp_trace_event_read *r, const struct fp_window *in, struct fp_err *err) {
+    const int status = fp_trace_event_take_value(r);
     if (!status) return FP_DONE;
     if (!r->lenient)
         return fp_fail_text(err, status, in->base + in->pos, 0,
@@ -323,11 +325,11 @@ static int value_token(struct fp_trace_read *r, const struct fp_window *in, stru
 }
 
 /* A token among the fields of an event. */
-static int field_token(struct fp_trace_read *r, const struct fp_window *in, struct fp_err *err) {
+static int field_token(struct fp_trace_event_read *r, const struct fp_window *in, struct fp_err *err) {
     const struct fp_json *j = &r->json;
     if (j->token == FP_JSON_OBJECT_END) return end_event(r, err);
     if (j->token == FP_JSON_KEY) {
-        r->text.field = fp_trace_field_of(j);
+        r->text.field = fp_trace_event_field_of(j);
         r->event.keys = 1;
         r->event.has_stack |= r->text.field == FP_TE_STACK;
     } else if (j->token == FP_JSON_OBJECT || j->token == FP_JSON_ARRAY) {
@@ -342,37 +344,37 @@ static int field_token(struct fp_trace_read *r, const struct fp_window *in, stru
 }
 
 /* A token within a field; only those of `args` are used. */
-static int arg_token(struct fp_trace_read *r, const struct fp_window *in, struct fp_err *err) {
+static int arg_token(struct fp_trace_event_read *r, const struct fp_window *in, struct fp_err *err) {
     const struct fp_json *j = &r->json;
     if (j->token == FP_JSON_OBJECT_END || j->token == FP_JSON_ARRAY_END) {
         r->text.in_args = 0;
     } else if (r->text.in_args && j->token == FP_JSON_KEY) {
-        r->text.arg_field = fp_trace_argument_of(r);
-        fp_trace_take_series(r);
+        r->text.arg_field = fp_trace_event_argument_of(r);
+        fp_trace_event_take_series(r);
     } else if (r->text.in_args && (j->token == FP_JSON_OBJECT || j->token == FP_JSON_ARRAY)) {
         if (r->text.in_args == FP_TE_IN_ARGS) r->event.other_args = r->event.nested_args = 1;
         const uint8_t *end = fp_json_value(&r->json, in->p + in->pos, in->p + in->n);
         if (end) fp_json_whole(&r->json, (size_t)(end - in->p));
     } else if (r->text.in_args && j->token >= FP_JSON_STRING) {
-        if (r->text.in_args == FP_TE_IN_ARGS) fp_trace_take_series(r);
+        if (r->text.in_args == FP_TE_IN_ARGS) fp_trace_event_take_series(r);
         return value_token(r, in, err);
     }
     return FP_DONE;
 }
 
 /* The first token of an element of the events. */
-static int element(struct fp_trace_read *r, const struct fp_window *in, struct fp_err *err) {
+static int element(struct fp_trace_event_read *r, const struct fp_window *in, struct fp_err *err) {
     struct fp_json *j = &r->json;
-    fp_trace_event_begin(r, in);
+    fp_trace_event_start(r, in);
     r->counts.stray_elements += !r->event.is_object;
     if (!r->event.is_object) return FP_DONE;
-    if (fp_trace_whole_event(r, in)) return end_event(r, err);
+    if (fp_trace_event_whole_event(r, in)) return end_event(r, err);
     j->token = FP_JSON_OBJECT;
-    fp_trace_event_begin(r, in); /* again: some fields may have been read */
+    fp_trace_event_start(r, in); /* again: some fields may have been read */
     return FP_DONE;
 }
 
-static int event_token(struct fp_trace_read *r, struct fp_window *in, struct fp_err *err) {
+static int event_token(struct fp_trace_event_read *r, struct fp_window *in, struct fp_err *err) {
     struct fp_json *j = &r->json;
     const uint32_t depth = j->depth - r->text.events_depth; /* 0: between events, 1: in an event, 2: in its args */
     int status = FP_DONE;
@@ -388,7 +390,7 @@ static int event_token(struct fp_trace_read *r, struct fp_window *in, struct fp_
 }
 
 /* Another value follows: an event, or a document. */
-static int continues(struct fp_trace_read *r, struct fp_window *in) {
+static int continues(struct fp_trace_event_read *r, struct fp_window *in) {
     struct fp_json *j = &r->json;
     if (j->rest != 2) return 0;
     const uint8_t c = in->p[in->pos];
@@ -411,7 +413,7 @@ static int continues(struct fp_trace_read *r, struct fp_window *in) {
     return 1;
 }
 
-static int end_text(struct fp_trace_read *r, struct fp_err *err) {
+static int end_text(struct fp_trace_event_read *r, struct fp_err *err) {
     r->text.over = 1;
     if (!r->text.seen_events && !r->lenient) return fp_fail(err, FP_E_MALFORMED, 0, "the object has no traceEvents");
     if (r->documents.first + r->documents.base < 0) {
@@ -420,15 +422,15 @@ static int end_text(struct fp_trace_read *r, struct fp_err *err) {
         r->documents.first = 0;
         r->counts.negative_times = 0;
     }
-    if (!r->by_time) fp_trace_close(r);
+    if (!r->by_time) fp_trace_event_close(r);
     r->merging.is_on = 1;
     r->pairing = r->by_time;
-    r->request = FP_TRACE_MERGE;
+    r->request = FP_TRACE_EVENT_MERGE;
     return FP_NEEDS;
 }
 
 /* The text is truncated or not JSON.  FP_NEEDS or FP_DONE if what was read can be kept, otherwise the error. */
-static int end_early(struct fp_trace_read *r, int status, struct fp_window *in, struct fp_err *err) {
+static int end_early(struct fp_trace_event_read *r, int status, struct fp_window *in, struct fp_err *err) {
     const int between =
         r->lines ? !r->json.depth : r->text.in_events && r->text.events_depth == 1 && fp_json_between(&r->json);
     const int has_begun = r->text.in_events && (r->text.events_depth > 1 || r->event.is_object);
@@ -452,7 +454,7 @@ static int end_early(struct fp_trace_read *r, int status, struct fp_window *in, 
     return end_text(r, err);
 }
 
-int fp_trace_feed(struct fp_trace_read *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
+int fp_trace_event_feed(struct fp_trace_event_read *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     struct fp_json *j = &r->json;
     if (r->lines) r->text.in_events = r->text.seen_events = 1;
     while (!r->text.over) {
@@ -470,5 +472,5 @@ int fp_trace_feed(struct fp_trace_read *r, struct fp_window *in, struct fp_batch
         in->pos = in->n;
         return FP_MORE;
     }
-    return fp_trace_merge(r, out);
+    return fp_trace_event_merge(r, out);
 }

@@ -22,7 +22,7 @@
  *
  * Asynchronous calls (b, e; S, F) are paired by category and id and get tracks of their own (async.c).
  *
- * Memory: linear in distinct names and threads, open calls, and FP_TRACE_RECORDS.
+ * Memory: linear in distinct names and threads, open calls, and FP_TRACE_EVENT_RECORDS.
  */
 #ifndef FP_TRACE_EVENT_READ_H
 #define FP_TRACE_EVENT_READ_H
@@ -36,36 +36,37 @@
 /* cffi-begin guarded */
 
 /* RECORDS: kept in memory before a spill.  ARGS: maximum number of arguments kept per call. */
-enum { FP_TRACE_RECORDS = 131072, FP_TRACE_ARGS = 16 };
+enum { FP_TRACE_EVENT_RECORDS = 131072, FP_TRACE_EVENT_ARGS = 16 };
 
 /* What the caller must do after FP_NEEDS, before the next call. */
-enum fp_trace_request {
-    FP_TRACE_THREAD = 1, /* call fp_chrome_set_thread for r->thread_ids.pid, r->thread_ids.tid */
-    FP_TRACE_NAME = 2,   /* record r->event.text as the name r->thread_ids.meta of r->thread_ids.pid, r->thread_ids.tid;
-                            set r->thread_ids.noted */
-    FP_TRACE_SPILL = 3,  /* call fp_trace_sort, spill the records and set r->n_records to 0 */
-    FP_TRACE_MERGE = 4,  /* set r->runs; the last one is the records in memory, sorted */
-    FP_TRACE_REFILL = 5, /* r->runs[r->run] is used up */
-    FP_TRACE_LANE = 6,   /* call fp_trace_set_lane for lane r->lane (> 0) of thread r->lane_of */
-    FP_TRACE_TRACK = 7   /* the same for the asynchronous calls of process r->thread_ids.pid and category r->category,
-                            a string: thread r->lane_of if r->lane is above 0, otherwise a new one */
+enum fp_trace_event_request {
+    FP_TRACE_EVENT_THREAD = 1, /* call fp_chrome_set_thread for r->thread_ids.pid, r->thread_ids.tid */
+    FP_TRACE_EVENT_NAME = 2,   /* record r->event.text as the name r->thread_ids.meta of r->thread_ids.pid,
+                            r->thread_ids.tid;   set r->thread_ids.noted */
+    FP_TRACE_EVENT_SPILL = 3,  /* call fp_trace_event_sort, spill the records and set r->n_records to 0 */
+    FP_TRACE_EVENT_MERGE = 4,  /* set r->runs; the last one is the records in memory, sorted */
+    FP_TRACE_EVENT_REFILL = 5, /* r->runs[r->run] is used up */
+    FP_TRACE_EVENT_LANE = 6,   /* call fp_trace_event_set_lane for lane r->lane (> 0) of thread r->lane_of */
+    FP_TRACE_EVENT_TRACK = 7   /* the same for the asynchronous calls of process r->thread_ids.pid and category
+                            r->category,   a string: thread r->lane_of if r->lane is above 0, otherwise a new one */
 };
 
 /* Durations of calls without one. */
-enum fp_trace_durations { FP_TRACE_BEGIN = -1, FP_TRACE_ENDLESS = -2 };
+enum fp_trace_event_durations { FP_TRACE_EVENT_BEGIN = -1, FP_TRACE_EVENT_ENDLESS = -2 };
 
 /* Of a value of a counter, the type is FP_COUNTER_TYPE, `id` the name and `duration` the bits of the value. */
-struct fp_trace_record {
-    int64_t time, duration; /* nanoseconds, the duration as 64 unsigned bits; FP_TRACE_ENDLESS: a call without end,
-                               FP_TRACE_BEGIN: not paired yet; of a begin or end with an id, not paired yet: its hash */
-    uint64_t order;         /* position in the file; arguments follow their call */
-    uint32_t thread, op;    /* FP_OP_*; FP_OP_EXIT: an end that is not paired yet */
-    uint32_t id;            /* call: function; event: payload, a string; argument: its low half */
-    uint32_t type;          /* typed event: its type; argument: its high half; begin or end with an id: its track */
+struct fp_trace_event_record {
+    int64_t time,
+        duration;        /* nanoseconds, the duration as 64 unsigned bits; FP_TRACE_EVENT_ENDLESS: a call without end,
+                            FP_TRACE_EVENT_BEGIN: not paired yet; of a begin or end with an id, not paired yet: its hash */
+    uint64_t order;      /* position in the file; arguments follow their call */
+    uint32_t thread, op; /* FP_OP_*; FP_OP_EXIT: an end that is not paired yet */
+    uint32_t id;         /* call: function; event: payload, a string; argument: its low half */
+    uint32_t type;       /* typed event: its type; argument: its high half; begin or end with an id: its track */
 };
 
-struct fp_trace_run {
-    const struct fp_trace_record *records;
+struct fp_trace_event_run {
+    const struct fp_trace_event_record *records;
     uint32_t n, pos;
     int32_t eof;
 };
@@ -88,27 +89,27 @@ struct fp_trace_event {
 };
 
 /* The maximum number of calls that an annotation divides (divide.c). */
-enum { FP_TRACE_DIVIDED = 16 };
+enum { FP_TRACE_EVENT_DIVIDED = 16 };
 
 /* An open call of a lane.  end INT64_MAX: unknown.  A call with end < rest ends, and then goes on until `rest`. */
-struct fp_trace_call {
+struct fp_trace_event_call {
     int64_t end, rest;
     uint32_t function;
 };
 
 /* The open calls of a thread by lane, and the end of each lane's innermost call (lanes.c). */
-struct fp_trace_lanes {
-    struct fp_trace_lane *lanes;
-    struct fp_trace_ends *ends; /* a binary tree: ends[cap + i] is lane i, ends[1] all lanes */
-    uint32_t cap, n;            /* n: lanes in use */
-    uint32_t thread, last;      /* their thread; the lane of the latest call */
+struct fp_trace_event_lanes {
+    struct fp_trace_event_lane *lanes;
+    struct fp_trace_event_ends *ends; /* a binary tree: ends[cap + i] is lane i, ends[1] all lanes */
+    uint32_t cap, n;                  /* n: lanes in use */
+    uint32_t thread, last;            /* their thread; the lane of the latest call */
     /* calls of lane 0 that ended at `again_at` and go on; not as long as `dividing` */
-    struct fp_trace_call again[FP_TRACE_DIVIDED];
+    struct fp_trace_event_call again[FP_TRACE_EVENT_DIVIDED];
     uint32_t n_again, dividing;
     int64_t again_at;
 };
 
-struct fp_trace_counts {
+struct fp_trace_event_counts {
     uint64_t events;
     uint64_t FP_COUNT(empty, "blank-events", repairs, "event without content", "events without content");
     uint64_t FP_COUNT(stray_elements, "stray-elements", repairs, "element of traceEvents that is not an event, skipped",
@@ -147,7 +148,7 @@ struct fp_trace_counts {
 };
 
 /* Where the reader is in the text. */
-struct fp_trace_text {
+struct fp_trace_event_text {
     uint32_t events_depth; /* of the array of events; 0: not seen yet */
     int32_t in_events, seen_events, in_args, over;
     uint32_t field, arg_field;
@@ -155,7 +156,7 @@ struct fp_trace_text {
     struct fp_buf scratch;
 };
 
-struct fp_trace_documents {
+struct fp_trace_event_documents {
     uint64_t events_before, stray_before, words_before; /* this document: events, stray elements, odd words */
     uint32_t *document_of;                              /* by thread, of documents after the first */
     uint32_t cap_document_of;
@@ -164,34 +165,34 @@ struct fp_trace_documents {
     int64_t more;  /* that difference */
 };
 
-struct fp_trace_calls {
-    struct fp_trace_named *function_of;     /* by string: the last function of that name */
-    uint32_t cap_functions, categories[16]; /* the last strings, by length and first letter */
-    struct fp_trace_stack *stacks_of;       /* by thread: open calls */
+struct fp_trace_event_calls {
+    struct fp_trace_event_named *function_of; /* by string: the last function of that name */
+    uint32_t cap_functions, categories[16];   /* the last strings, by length and first letter */
+    struct fp_trace_event_stack *stacks_of;   /* by thread: open calls */
     uint32_t cap_stacks, closing;
 };
 
-struct fp_trace_merging {
-    struct fp_trace_record head;
+struct fp_trace_event_merging {
+    struct fp_trace_event_record head;
     uint32_t *heap; /* runs by their next record */
     uint32_t n_heap, cap_heap, n_started;
     int32_t has_heap, has_head, is_on;
 };
 
-struct fp_trace_read {
+struct fp_trace_event_read {
     struct fp_model *model; /* borrowed */
     int32_t lenient, by_time;
     int32_t out_of_order; /* after FP_DONE: the result is invalid; read the file again by time */
-    uint32_t request;     /* after FP_NEEDS: enum fp_trace_request */
+    uint32_t request;     /* after FP_NEEDS: enum fp_trace_event_request */
     uint32_t lane, lane_of, category;
     int32_t lines; /* set by the caller before the first call: events are at the top level of the text */
     struct fp_chrome_ids thread_ids;
     struct fp_trace_event event;
-    struct fp_trace_record *records;
+    struct fp_trace_event_record *records;
     uint32_t n_records, run, n_runs;
-    struct fp_trace_run *runs; /* caller-owned */
-    const uint32_t *parts;     /* by document, set for FP_TRACE_MERGE if there are several; caller-owned */
-    struct fp_trace_counts counts;
+    struct fp_trace_event_run *runs; /* caller-owned */
+    const uint32_t *parts;           /* by document, set for FP_TRACE_EVENT_MERGE if there are several; caller-owned */
+    struct fp_trace_event_counts counts;
     uint8_t stated[4096]; /* of the file's metadata: keys and values, each followed by 0 */
     uint32_t n_stated;
 
@@ -199,29 +200,29 @@ struct fp_trace_read {
     int32_t pairing;     /* by time, to pair begins and ends */
 
     /* private from here on */
-    struct fp_trace_text text;
-    struct fp_trace_documents documents;
-    struct fp_trace_calls calls;
-    struct fp_trace_async *async;
+    struct fp_trace_event_text text;
+    struct fp_trace_event_documents documents;
+    struct fp_trace_event_calls calls;
+    struct fp_trace_event_async *async;
     uint32_t cap_records;
     uint64_t order;
-    struct fp_trace_merging merging;
-    struct fp_trace_lanes lanes;
+    struct fp_trace_event_merging merging;
+    struct fp_trace_event_lanes lanes;
 };
 
 /* Borrows the model.  NULL when memory ran out.  Caller owns. */
-struct fp_trace_read *fp_trace_read_new(struct fp_model *model, int lenient, int by_time);
-void fp_trace_read_free(struct fp_trace_read *r);
+struct fp_trace_event_read *fp_trace_event_read_new(struct fp_model *model, int lenient, int by_time);
+void fp_trace_event_read_free(struct fp_trace_event_read *r);
 
 /* Sorts the records in memory. */
-void fp_trace_sort(struct fp_trace_read *r);
+void fp_trace_event_sort(struct fp_trace_event_read *r);
 
 /* Sets the thread of the model for the requested lane or track. */
-void fp_trace_set_lane(struct fp_trace_read *r, uint32_t thread);
-void fp_trace_set_track(struct fp_trace_read *r, uint32_t thread);
+void fp_trace_event_set_lane(struct fp_trace_event_read *r, uint32_t thread);
+void fp_trace_event_set_track(struct fp_trace_event_read *r, uint32_t thread);
 
 /* FP_MORE, FP_FULL, FP_NEEDS, FP_DONE or an error. */
-int fp_trace_feed(struct fp_trace_read *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
+int fp_trace_event_feed(struct fp_trace_event_read *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
 

@@ -13,19 +13,19 @@
  * name. */
 enum { TEXT = 200, FIXED = 256 };
 
-struct fp_trace_thread {
+struct fp_trace_event_thread {
     uint32_t depth;   /* open calls */
     uint32_t tail_n;  /* bytes of `tail`; 0: the thread's ids are not known yet */
     uint8_t tail[40]; /* ,"pid":1,"tid":2 */
 };
 
-struct fp_trace_write *fp_trace_write_new(const struct fp_model *model) {
-    struct fp_trace_write *w = fp_made(sizeof *w);
+struct fp_trace_event_write *fp_trace_event_write_new(const struct fp_model *model) {
+    struct fp_trace_event_write *w = fp_made(sizeof *w);
     w->model = model;
     return w;
 }
 
-void fp_trace_write_free(struct fp_trace_write *w) {
+void fp_trace_event_write_free(struct fp_trace_event_write *w) {
     if (!w) return;
     fp_buf_free(&w->names);
     fp_utf8_names_clear(&w->texts);
@@ -42,7 +42,7 @@ void fp_trace_write_free(struct fp_trace_write *w) {
 #define PUT(to, text) (memcpy(to, text, sizeof text - 1), (to) + sizeof text - 1)
 
 /* Appends {"name":"TEXT" to `to`. */
-static void put_name(struct fp_trace_write *w, struct fp_buf *to, const void *p, size_t n) {
+static void put_name(struct fp_trace_event_write *w, struct fp_buf *to, const void *p, size_t n) {
     if (!n) {
         p = "[unknown]";
         n = 9;
@@ -53,7 +53,7 @@ static void put_name(struct fp_trace_write *w, struct fp_buf *to, const void *p,
 }
 
 /* Appends ,"cat":"TEXT" to `to` if the function has a category. */
-static void put_category(struct fp_trace_write *w, struct fp_buf *to, uint32_t function) {
+static void put_category(struct fp_trace_event_write *w, struct fp_buf *to, uint32_t function) {
     const uint32_t category = fp_model_category(w->model, function);
     if (!category) return;
     size_t n;
@@ -64,7 +64,7 @@ static void put_category(struct fp_trace_write *w, struct fp_buf *to, uint32_t f
 }
 
 /* The beginning of a function's rows, *n bytes. */
-static const uint8_t *name_of(struct fp_trace_write *w, uint32_t function, size_t *n) {
+static const uint8_t *name_of(struct fp_trace_event_write *w, uint32_t function, size_t *n) {
     const struct fp_model *m = w->model;
     fp_array_zeroed(&w->starts, &w->cap_starts, (uint64_t)function + 1, sizeof *w->starts);
     if (FP_UNLIKELY(!w->starts[function])) {
@@ -88,7 +88,7 @@ static const uint8_t *name_of(struct fp_trace_write *w, uint32_t function, size_
 }
 
 /* Ends the last row.  FIXED bytes must be writable. */
-static uint8_t *close_row(struct fp_trace_write *w, uint8_t *to) {
+static uint8_t *close_row(struct fp_trace_event_write *w, uint8_t *to) {
     if (w->open == 2) *to++ = '}';
     if (w->open) *to++ = '}';
     w->open = 0;
@@ -105,8 +105,8 @@ static uint8_t *put_us(uint8_t *to, uint64_t ns) {
     return to + 4;
 }
 
-void fp_trace_thread(struct fp_trace_write *w, uint32_t thread, uint32_t pid, uint32_t tid) {
-    struct fp_trace_thread *t = &w->threads[thread];
+void fp_trace_event_thread(struct fp_trace_event_write *w, uint32_t thread, uint32_t pid, uint32_t tid) {
+    struct fp_trace_event_thread *t = &w->threads[thread];
     uint8_t tail[FIXED], *to = PUT(tail, ",\"pid\":");
     to = fp_put_decimal(to, pid);
     to = PUT(to, ",\"tid\":");
@@ -126,7 +126,7 @@ static int is_text(const uint8_t *p, size_t n) {
 }
 
 /* Appends the beginning of an event's row, up to its phase. */
-static void put_event_name(struct fp_trace_write *w, const struct fp_batch *b, uint32_t i, struct fp_buf *out) {
+static void put_event_name(struct fp_trace_event_write *w, const struct fp_batch *b, uint32_t i, struct fp_buf *out) {
     const size_t value = fp_counter_value_of(b, i), n = (uint32_t)b->aux[i];
     const uint8_t *p = fp_batch_bytes(b, b->aux[i]);
     if (value)
@@ -170,7 +170,7 @@ static void put_event(const struct fp_batch *b, uint32_t i, struct fp_buf *out) 
     out->n = (size_t)(to - out->p);
 }
 
-static void put_argument(struct fp_trace_write *w, uint64_t argument, struct fp_buf *out) {
+static void put_argument(struct fp_trace_event_write *w, uint64_t argument, struct fp_buf *out) {
     if (!w->args || !w->open) {
         w->arguments++;
         return;
@@ -186,20 +186,21 @@ static void put_argument(struct fp_trace_write *w, uint64_t argument, struct fp_
 }
 
 /* Whether this row belongs to a call that is too deep. */
-static int is_deep(struct fp_trace_write *w, struct fp_trace_thread *t, uint8_t op) {
-    if (op == FP_OP_EXIT || op == FP_OP_TAIL_EXIT) return --t->depth >= FP_TRACE_DEPTH;
+static int is_deep(struct fp_trace_event_write *w, struct fp_trace_event_thread *t, uint8_t op) {
+    if (op == FP_OP_EXIT || op == FP_OP_TAIL_EXIT) return --t->depth >= FP_TRACE_EVENT_DEPTH;
     if (op != FP_OP_ENTER && op != FP_OP_ENTER_ARGS) return 0;
-    w->skipped = t->depth++ >= FP_TRACE_DEPTH;
+    w->skipped = t->depth++ >= FP_TRACE_EVENT_DEPTH;
     w->deep += (uint64_t)w->skipped;
     return w->skipped;
 }
 
-void fp_trace_write_first(struct fp_trace_write *w, uint64_t ns) {
+void fp_trace_event_write_first(struct fp_trace_event_write *w, uint64_t ns) {
     w->zero = ns >> 52 ? ((ns >> 51) - 1) << 51 : 0;
     w->begun = 1;
 }
 
-int fp_trace_write_put(struct fp_trace_write *w, const struct fp_batch *b, struct fp_buf *out, struct fp_err *err) {
+int fp_trace_event_write_put(struct fp_trace_event_write *w, const struct fp_batch *b, struct fp_buf *out,
+                             struct fp_err *err) {
     (void)err;
     for (; w->row < b->n; w->row++) {
         if (FP_UNLIKELY(out->n >= FP_DRAIN)) return FP_FULL;
@@ -211,13 +212,13 @@ int fp_trace_write_put(struct fp_trace_write *w, const struct fp_batch *b, struc
             continue;
         }
         fp_array_zeroed(&w->threads, &w->cap_threads, (uint64_t)thread + 1, sizeof *w->threads);
-        struct fp_trace_thread *t = &w->threads[thread];
+        struct fp_trace_event_thread *t = &w->threads[thread];
         if (FP_UNLIKELY(!t->tail_n)) {
             w->new_thread = thread;
             return FP_NEEDS;
         }
         const uint64_t ns = b->time[i];
-        if (FP_UNLIKELY(!w->begun)) fp_trace_write_first(w, ns);
+        if (FP_UNLIKELY(!w->begun)) fp_trace_event_write_first(w, ns);
         if (FP_UNLIKELY(is_deep(w, t, op))) continue;
         size_t n = 0;
         const uint8_t *name = is_event ? NULL : name_of(w, b->function[i], &n);
@@ -247,7 +248,7 @@ int fp_trace_write_put(struct fp_trace_write *w, const struct fp_batch *b, struc
     return FP_DONE;
 }
 
-int fp_trace_write_end(struct fp_trace_write *w, struct fp_buf *out) {
+int fp_trace_event_write_end(struct fp_trace_event_write *w, struct fp_buf *out) {
     fp_buf_reserve(out, FIXED);
     out->n = (size_t)(close_row(w, out->p + out->n) - out->p);
     return 0;

@@ -28,22 +28,22 @@
 /* cffi-begin guarded */
 
 /* Maximum depth of calls: Perfetto silently drops the begins of deeper ones, but not their ends. */
-enum { FP_TRACE_DEPTH = 512 };
+enum { FP_TRACE_EVENT_DEPTH = 512 };
 
-struct fp_trace_write {
+struct fp_trace_event_write {
     const struct fp_model *model; /* borrowed */
     int32_t args;                 /* write arguments of calls; set by the caller */
-    uint32_t new_thread;          /* after FP_NEEDS: the thread to call fp_trace_thread for */
+    uint32_t new_thread;          /* after FP_NEEDS: the thread to call fp_trace_event_thread for */
     uint32_t row;                 /* of the batch: the first row not written */
     uint64_t rows;
-    uint64_t deep; /* calls dropped because of FP_TRACE_DEPTH */
+    uint64_t deep; /* calls dropped because of FP_TRACE_EVENT_DEPTH */
     uint64_t FP_COUNT(arguments, "call-arguments", not_representable, "call argument ({--args} writes them)",
                       "call arguments ({--args} writes them)");
     uint64_t FP_COUNT(replaced, "replaced-bytes");
     uint64_t zero; /* nanoseconds subtracted from each time; known after the first row */
 
     /* private from here on */
-    struct fp_trace_thread *threads; /* by id */
+    struct fp_trace_event_thread *threads; /* by id */
     uint32_t cap_threads;
     struct fp_buf names;        /* {"name":"...","cat":"...","ph":" of functions */
     struct fp_utf8_names texts; /* names as UTF-8 */
@@ -57,21 +57,22 @@ struct fp_trace_write {
 };
 
 /* Borrows the model.  NULL when memory ran out.  Caller owns. */
-struct fp_trace_write *fp_trace_write_new(const struct fp_model *model);
-void fp_trace_write_free(struct fp_trace_write *w);
+struct fp_trace_event_write *fp_trace_event_write_new(const struct fp_model *model);
+void fp_trace_event_write_free(struct fp_trace_event_write *w);
 
 /* Sets the ids of a thread in the output. */
-void fp_trace_thread(struct fp_trace_write *w, uint32_t thread, uint32_t pid, uint32_t tid);
+void fp_trace_event_thread(struct fp_trace_event_write *w, uint32_t thread, uint32_t pid, uint32_t tid);
 
 /* Sets the earliest time, and from it w->zero.  Call it first if rows do not come in order of time. */
-void fp_trace_write_first(struct fp_trace_write *w, uint64_t ns);
+void fp_trace_event_write_first(struct fp_trace_event_write *w, uint64_t ns);
 
 /* Appends the rows of a batch from w->row on; set it to 0 for a new batch.  FP_NEEDS for a new thread: set its ids and
  * call again.  FP_FULL: drain `out` and call again.  FP_DONE or FP_E_NOMEM. */
-int fp_trace_write_put(struct fp_trace_write *w, const struct fp_batch *b, struct fp_buf *out, struct fp_err *err);
+int fp_trace_event_write_put(struct fp_trace_event_write *w, const struct fp_batch *b, struct fp_buf *out,
+                             struct fp_err *err);
 
 /* Ends the last row, so that other text can follow.  0 or FP_E_NOMEM. */
-int fp_trace_write_end(struct fp_trace_write *w, struct fp_buf *out);
+int fp_trace_event_write_end(struct fp_trace_event_write *w, struct fp_buf *out);
 
 /* cffi-end */
 

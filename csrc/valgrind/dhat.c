@@ -9,20 +9,20 @@
 enum { TOP = 1, POINTS, POINT, FRAMES, TABLE }; /* objects and arrays */
 /* values; where an object or array is in their place, also its kind.  Codes of texts and values of points follow. */
 enum { VERSION = 10, PID, END_TIME, PEAK_TIME, LIFETIMES, ACCESSES, NOT_POINT, NOT_FRAMES, INDEX, ENTRY, TEXT };
-enum { VALUE = TEXT + FP_VALGRIND_TEXTS };
+enum { VALUE = TEXT + FP_DHAT_TEXTS };
 
-#define KEY_OF_VALUE(key, value) FP_JSON_KEY(POINT, key, FP_JSON_EITHER(VALUE + (int)FP_VALGRIND_##value))
+#define KEY_OF_VALUE(key, value) FP_JSON_KEY(POINT, key, FP_JSON_EITHER(VALUE + (int)FP_DHAT_##value))
 
 static const struct fp_json_row rows[] = {
     FP_JSON_EACH(0, .object = TOP),
     FP_JSON_KEY(TOP, "dhatFileVersion", FP_JSON_EITHER(VERSION)),
-    FP_JSON_KEY(TOP, "mode", .value = TEXT + (int)FP_VALGRIND_MODE),
+    FP_JSON_KEY(TOP, "mode", .value = TEXT + (int)FP_DHAT_MODE),
     FP_JSON_KEY(TOP, "bklt", FP_JSON_EITHER(LIFETIMES)),
     FP_JSON_KEY(TOP, "bkacc", FP_JSON_EITHER(ACCESSES)),
-    FP_JSON_KEY(TOP, "bu", .value = TEXT + (int)FP_VALGRIND_BU),
-    FP_JSON_KEY(TOP, "bksu", .value = TEXT + (int)FP_VALGRIND_BKSU),
-    FP_JSON_KEY(TOP, "tu", .value = TEXT + (int)FP_VALGRIND_TU),
-    FP_JSON_KEY(TOP, "cmd", .value = TEXT + (int)FP_VALGRIND_CMD),
+    FP_JSON_KEY(TOP, "bu", .value = TEXT + (int)FP_DHAT_BU),
+    FP_JSON_KEY(TOP, "bksu", .value = TEXT + (int)FP_DHAT_BKSU),
+    FP_JSON_KEY(TOP, "tu", .value = TEXT + (int)FP_DHAT_TU),
+    FP_JSON_KEY(TOP, "cmd", .value = TEXT + (int)FP_DHAT_CMD),
     FP_JSON_KEY(TOP, "pid", FP_JSON_EITHER(PID)),
     FP_JSON_KEY(TOP, "te", FP_JSON_EITHER(END_TIME)),
     FP_JSON_KEY(TOP, "tg", FP_JSON_EITHER(PEAK_TIME)),
@@ -46,14 +46,14 @@ static const struct fp_json_row rows[] = {
 };
 
 /* The token as a string of `texts`. */
-static uint32_t intern(struct fp_valgrind_reader *d) {
+static uint32_t intern(struct fp_dhat_reader *d) {
     size_t n;
     const uint8_t *p = fp_json_plain(&d->walk.json, &d->walk.scratch, &n);
     return fp_strings_intern(&d->pub.texts, p, n < FP_NAME_MOST ? n : FP_NAME_MOST);
 }
 
 /* Reports an invalid number: an error or, when lenient, a point that is skipped. */
-static int bad_number(struct fp_valgrind_reader *d, struct fp_window *in, const char *what, const char *want,
+static int bad_number(struct fp_dhat_reader *d, struct fp_window *in, const char *what, const char *want,
                       struct fp_err *err) {
     const struct fp_json *j = &d->walk.json;
     d->bad = 1;
@@ -64,7 +64,7 @@ static int bad_number(struct fp_valgrind_reader *d, struct fp_window *in, const 
 
 /* ---- fields of the file ---- */
 
-static int field(struct fp_valgrind_reader *d, uint32_t key, struct fp_window *in, struct fp_err *err) {
+static int field(struct fp_dhat_reader *d, uint32_t key, struct fp_window *in, struct fp_err *err) {
     const struct fp_json *j = &d->walk.json;
     if (key >= TEXT && j->token == FP_JSON_STRING) {
         const uint32_t string = intern(d);
@@ -89,9 +89,9 @@ static int field(struct fp_valgrind_reader *d, uint32_t key, struct fp_window *i
 
 /* ---- points ---- */
 
-int fp_valgrind_add(struct fp_valgrind_reader *d, uint32_t stack, const int64_t *v, uint64_t at, struct fp_err *err) {
-    struct fp_valgrind_sums sums = d->sums[stack];
-    for (uint32_t k = 0; k < FP_VALGRIND_VALUES; k++) {
+int fp_dhat_add(struct fp_dhat_reader *d, uint32_t stack, const int64_t *v, uint64_t at, struct fp_err *err) {
+    struct fp_dhat_sums sums = d->sums[stack];
+    for (uint32_t k = 0; k < FP_DHAT_VALUES; k++) {
         if (!__builtin_add_overflow(sums.v[k], v[k], &sums.v[k])) continue;
         if (!d->lenient) return fp_fail(err, FP_E_OVERFLOW, at, "the sum of a stack's values is 2^63 or more");
         d->pub.broken++;
@@ -104,23 +104,23 @@ int fp_valgrind_add(struct fp_valgrind_reader *d, uint32_t stack, const int64_t 
 }
 
 /* Adds the point held, if any, to the sums of its stack. */
-static int add_held(struct fp_valgrind_reader *d, struct fp_err *err) {
-    struct fp_valgrind_held *h = &d->held;
+static int add_held(struct fp_dhat_reader *d, struct fp_err *err) {
+    struct fp_dhat_held *h = &d->held;
     if (!h->is_point) return 0;
     h->is_point = 0;
     const uint32_t stack = fp_strings_intern_hashed(&d->stacks, h->fs, h->n_fs * sizeof *h->fs, h->hash);
     fp_array_room(&d->sums, &d->cap_sums, (uint64_t)stack + 1, sizeof *d->sums);
-    while (d->n_sums <= stack) d->sums[d->n_sums++] = (struct fp_valgrind_sums){0};
-    return fp_valgrind_add(d, stack, h->value, h->at, err);
+    while (d->n_sums <= stack) d->sums[d->n_sums++] = (struct fp_dhat_sums){0};
+    return fp_dhat_add(d, stack, h->value, h->at, err);
 }
 
 /* Adds the held point to its sums and holds the current one.  Meanwhile its index slot is prefetched. */
-static int hold(struct fp_valgrind_reader *d, struct fp_err *err) {
+static int hold(struct fp_dhat_reader *d, struct fp_err *err) {
     const uint32_t hash = fp_strings_hash(d->fs, d->n_fs * sizeof *d->fs);
     fp_strings_prefetch(&d->stacks, hash);
     const int status = add_held(d, err);
     if (status) return status;
-    struct fp_valgrind_held *h = &d->held;
+    struct fp_dhat_held *h = &d->held;
     uint32_t *const fs = h->fs, cap = h->cap_fs;
     h->fs = d->fs;
     h->cap_fs = d->cap_fs;
@@ -134,8 +134,8 @@ static int hold(struct fp_valgrind_reader *d, struct fp_err *err) {
     return 0;
 }
 
-static int end_point(struct fp_valgrind_reader *d, struct fp_err *err) {
-    const uint32_t needed = 1u << FP_VALGRIND_TB | 1u << FP_VALGRIND_TBK;
+static int end_point(struct fp_dhat_reader *d, struct fp_err *err) {
+    const uint32_t needed = 1u << FP_DHAT_TB | 1u << FP_DHAT_TBK;
     d->pub.points++;
     if (d->bad || (d->has & needed) != needed || !d->has_frames) {
         if (!d->lenient) {
@@ -155,7 +155,7 @@ static int end_point(struct fp_valgrind_reader *d, struct fp_err *err) {
 }
 
 /* Reads an element of "fs". */
-static int frame_index(struct fp_valgrind_reader *d, struct fp_window *in, struct fp_err *err) {
+static int frame_index(struct fp_dhat_reader *d, struct fp_window *in, struct fp_err *err) {
     int64_t index;
     if (!fp_json_is_integer(&d->walk, &index) || index < 0 || index >= FP_NO_ID)
         return bad_number(d, in, "a frame of a point", "an index of the frame table", err);
@@ -171,18 +171,18 @@ static const struct value_name {
     char text[8];
     uint8_t n, value;
 } value_names[] = {
-    {"\"tb\":", 5, FP_VALGRIND_TB},   {"\"tbk\":", 6, FP_VALGRIND_TBK}, {"\"tl\":", 5, FP_VALGRIND_TL},
-    {"\"mb\":", 5, FP_VALGRIND_MB},   {"\"mbk\":", 6, FP_VALGRIND_MBK}, {"\"gb\":", 5, FP_VALGRIND_GB},
-    {"\"gbk\":", 6, FP_VALGRIND_GBK}, {"\"eb\":", 5, FP_VALGRIND_EB},   {"\"ebk\":", 6, FP_VALGRIND_EBK},
-    {"\"rb\":", 5, FP_VALGRIND_RB},   {"\"wb\":", 5, FP_VALGRIND_WB},
+    {"\"tb\":", 5, FP_DHAT_TB},   {"\"tbk\":", 6, FP_DHAT_TBK}, {"\"tl\":", 5, FP_DHAT_TL},
+    {"\"mb\":", 5, FP_DHAT_MB},   {"\"mbk\":", 6, FP_DHAT_MBK}, {"\"gb\":", 5, FP_DHAT_GB},
+    {"\"gbk\":", 6, FP_DHAT_GBK}, {"\"eb\":", 5, FP_DHAT_EB},   {"\"ebk\":", 6, FP_DHAT_EBK},
+    {"\"rb\":", 5, FP_DHAT_RB},   {"\"wb\":", 5, FP_DHAT_WB},
 };
 
 /* The code of a key.  *next is the value that usually follows the last one. */
 static uint8_t value_key(const uint8_t *key, size_t n, uint32_t *next) {
     if (n == 2 && key[0] == 'f' && key[1] == 's') return NOT_FRAMES;
-    for (uint32_t tried = 0; tried < FP_VALGRIND_VALUES; tried++) {
+    for (uint32_t tried = 0; tried < FP_DHAT_VALUES; tried++) {
         const struct value_name *const name = &value_names[(*next)++];
-        if (*next == FP_VALGRIND_VALUES) *next = 0;
+        if (*next == FP_DHAT_VALUES) *next = 0;
         if (n + 3 == name->n && !memcmp(name->text + 1, key, n)) return (uint8_t)(VALUE + name->value);
     }
     return 0;
@@ -194,7 +194,7 @@ static const uint8_t *skip_blanks(const uint8_t *p) {
 }
 
 /* A list of numbers, after its bracket and before `brace`; its end, or NULL.  `keep`: they are the point's frames. */
-static const uint8_t *plain_list(struct fp_valgrind_reader *d, const uint8_t *p, const uint8_t *brace, int keep) {
+static const uint8_t *plain_list(struct fp_dhat_reader *d, const uint8_t *p, const uint8_t *brace, int keep) {
     uint64_t v;
     /* at most a number for 2 bytes: `1,` */
     if (keep && fp_array_room(&d->fs, &d->cap_fs, (uint64_t)(brace - p) / 2 + 1, sizeof *d->fs)) return NULL;
@@ -215,7 +215,7 @@ static const uint8_t *plain_list(struct fp_valgrind_reader *d, const uint8_t *p,
 }
 
 /* A value whose key is the expected one; the byte after it, or NULL if something else follows. */
-static const uint8_t *expected_value(struct fp_valgrind_reader *d, const uint8_t *p, uint32_t *next) {
+static const uint8_t *expected_value(struct fp_dhat_reader *d, const uint8_t *p, uint32_t *next) {
     const struct value_name *const name = &value_names[*next];
     const uint32_t n = name->n;
     uint64_t v;
@@ -223,13 +223,12 @@ static const uint8_t *expected_value(struct fp_valgrind_reader *d, const uint8_t
     if (!(p = fp_decimal8(p + n, &v))) return NULL;
     d->value[name->value] = (int64_t)v;
     d->has |= 1u << name->value;
-    if (++*next == FP_VALGRIND_VALUES) *next = 0;
+    if (++*next == FP_DHAT_VALUES) *next = 0;
     return p;
 }
 
 /* A key and its number or list of numbers; their end, or NULL. */
-static const uint8_t *plain_member(struct fp_valgrind_reader *d, const uint8_t *p, const uint8_t *brace,
-                                   uint32_t *next) {
+static const uint8_t *plain_member(struct fp_dhat_reader *d, const uint8_t *p, const uint8_t *brace, uint32_t *next) {
     uint64_t v;
     if (*p != '"') return NULL;
     const uint8_t *const key = ++p;
@@ -256,7 +255,7 @@ static const uint8_t *plain_member(struct fp_valgrind_reader *d, const uint8_t *
 /* Reads a point that is complete in the window and consists of numbers and lists of them: ten times as fast as token by
  * token.  Its end; NULL: it has another form, which the lexer reads, and reports if it is wrong.  All loops stop at the
  * brace at the end. */
-static const uint8_t *plain_point(struct fp_valgrind_reader *d, const uint8_t *p, const uint8_t *end) {
+static const uint8_t *plain_point(struct fp_dhat_reader *d, const uint8_t *p, const uint8_t *end) {
     const uint8_t *const brace = memchr(p, '}', (size_t)(end - p));
     uint32_t next = 0;
     if (!brace || end - brace < 16) return NULL; /* `"tbk":` and eight digits are looked for at the brace, too */
@@ -271,14 +270,14 @@ static const uint8_t *plain_point(struct fp_valgrind_reader *d, const uint8_t *p
     }
 }
 
-static void begin_point(struct fp_valgrind_reader *d) {
+static void begin_point(struct fp_dhat_reader *d) {
     memset(d->value, 0, sizeof d->value);
     d->has = d->n_fs = 0;
     d->has_frames = d->bad = 0;
 }
 
 /* A point, which may be read whole. */
-static int point(struct fp_valgrind_reader *d, const struct fp_window *in, struct fp_err *err) {
+static int point(struct fp_dhat_reader *d, const struct fp_window *in, struct fp_err *err) {
     d->at = in->base + in->pos;
     begin_point(d);
     const uint8_t *const end = plain_point(d, in->p + in->pos, in->p + in->n);
@@ -290,13 +289,13 @@ static int point(struct fp_valgrind_reader *d, const struct fp_window *in, struc
     return 0;
 }
 
-static int not_point(struct fp_valgrind_reader *d, const struct fp_window *in, struct fp_err *err) {
+static int not_point(struct fp_dhat_reader *d, const struct fp_window *in, struct fp_err *err) {
     if (!d->lenient) return fp_fail(err, FP_E_MALFORMED, in->base + in->pos, "a point is not an object");
     d->pub.broken++;
     return 0;
 }
 
-static int point_value(struct fp_valgrind_reader *d, uint32_t value, struct fp_window *in, struct fp_err *err) {
+static int point_value(struct fp_dhat_reader *d, uint32_t value, struct fp_window *in, struct fp_err *err) {
     int64_t number;
     if (!fp_json_is_integer(&d->walk, &number) || number < 0)
         return bad_number(d, in, "a value of a point", "a number from 0 to 2^63 - 1", err);
@@ -307,7 +306,7 @@ static int point_value(struct fp_valgrind_reader *d, uint32_t value, struct fp_w
 
 /* ---- the frame table ---- */
 
-static int table_entry(struct fp_valgrind_reader *d, const struct fp_window *in, struct fp_err *err) {
+static int table_entry(struct fp_dhat_reader *d, const struct fp_window *in, struct fp_err *err) {
     uint32_t string = 0;
     if (d->walk.json.token == FP_JSON_STRING)
         string = intern(d);
@@ -319,25 +318,25 @@ static int table_entry(struct fp_valgrind_reader *d, const struct fp_window *in,
     return 0;
 }
 
-uint32_t fp_valgrind_n_table(const struct fp_valgrind *pub) {
-    return ((const struct fp_valgrind_reader *)pub)->n_table;
+uint32_t fp_dhat_n_table(const struct fp_valgrind *pub) {
+    return ((const struct fp_dhat_reader *)pub)->n_table;
 }
 
-uint32_t fp_valgrind_table(const struct fp_valgrind *pub, uint32_t i) {
-    return ((const struct fp_valgrind_reader *)pub)->table[i];
+uint32_t fp_dhat_table(const struct fp_valgrind *pub, uint32_t i) {
+    return ((const struct fp_dhat_reader *)pub)->table[i];
 }
 
-int fp_valgrind_place(struct fp_valgrind *pub, uint32_t string, uint64_t address, uint32_t function, uint32_t line) {
-    struct fp_valgrind_reader *d = (struct fp_valgrind_reader *)pub;
+int fp_dhat_place(struct fp_valgrind *pub, uint32_t string, uint64_t address, uint32_t function, uint32_t line) {
+    struct fp_dhat_reader *d = (struct fp_dhat_reader *)pub;
     fp_array_zeroed(&d->places, &d->cap_places, d->pub.texts.n, sizeof *d->places);
-    d->places[string] = (struct fp_valgrind_place){.address = address, .function = function, .line = line};
+    d->places[string] = (struct fp_dhat_place){.address = address, .function = function, .line = line};
     const uint32_t id = fp_table_intern(&d->addresses, (uint32_t[]){(uint32_t)address, (uint32_t)(address >> 32)});
     fp_array_zeroed(&d->text_at, &d->cap_text_at, (uint64_t)id + 1, sizeof *d->text_at);
     d->text_at[id] = d->text_at[id] && d->text_at[id] != string ? FP_NO_ID : string;
     return 0;
 }
 
-int fp_valgrind_is_alone(const struct fp_valgrind_reader *d, uint32_t string) {
+int fp_dhat_is_alone(const struct fp_dhat_reader *d, uint32_t string) {
     const uint64_t address = d->places[string].address;
     const uint32_t id = fp_table_find(&d->addresses, (uint32_t[]){(uint32_t)address, (uint32_t)(address >> 32)});
     return !address || d->text_at[id] == string;
@@ -347,7 +346,7 @@ int fp_valgrind_is_alone(const struct fp_valgrind_reader *d, uint32_t string) {
 
 /* A value, or the beginning of an object or array. */
 static int begin(void *to, uint32_t code, struct fp_window *in, struct fp_err *err) {
-    struct fp_valgrind_reader *d = to;
+    struct fp_dhat_reader *d = to;
     switch (code) {
         case POINTS: d->seen_points = 1; return 0;
         case TOP:
@@ -372,8 +371,8 @@ static int end(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err
 
 static const struct fp_json_shape shape = {FP_JSON_ROWS(rows), .begin = begin, .end = end, .value = begin};
 
-struct fp_valgrind *fp_valgrind_new(struct fp_model *model, int lenient) {
-    struct fp_valgrind_reader *d = fp_made(sizeof *d);
+struct fp_valgrind *fp_dhat_new(struct fp_model *model, int lenient) {
+    struct fp_dhat_reader *d = fp_made(sizeof *d);
     d->model = model;
     d->lenient = d->walk.lenient = lenient;
     d->pub.version = d->pub.pid = d->pub.end_time = d->pub.peak_time = -1;
@@ -384,8 +383,8 @@ struct fp_valgrind *fp_valgrind_new(struct fp_model *model, int lenient) {
     return &d->pub;
 }
 
-void fp_valgrind_free(struct fp_valgrind *pub) {
-    struct fp_valgrind_reader *d = (struct fp_valgrind_reader *)pub;
+void fp_dhat_free(struct fp_valgrind *pub) {
+    struct fp_dhat_reader *d = (struct fp_dhat_reader *)pub;
     if (!d) return;
     fp_strings_clear(&d->pub.texts);
     fp_strings_clear(&d->stacks);
@@ -405,7 +404,7 @@ void fp_valgrind_free(struct fp_valgrind *pub) {
 }
 
 /* Checks the complete file: required keys, indices of frames. */
-static int check(const struct fp_valgrind_reader *d, struct fp_err *err) {
+static int check(const struct fp_dhat_reader *d, struct fp_err *err) {
     if (d->lenient) return 0;
     if (d->pub.version < 0) return fp_fail(err, FP_E_MALFORMED, 0, "the object has no dhatFileVersion");
     if (!d->seen_points) return fp_fail(err, FP_E_MALFORMED, 0, "the object has no program points (pps)");
@@ -415,8 +414,8 @@ static int check(const struct fp_valgrind_reader *d, struct fp_err *err) {
     return 0;
 }
 
-int fp_valgrind_feed(struct fp_valgrind *pub, struct fp_window *in, struct fp_err *err) {
-    struct fp_valgrind_reader *d = (struct fp_valgrind_reader *)pub;
+int fp_dhat_feed(struct fp_valgrind *pub, struct fp_window *in, struct fp_err *err) {
+    struct fp_dhat_reader *d = (struct fp_dhat_reader *)pub;
     int status = fp_json_walk(&d->walk, d, in, err);
     if (status) return status;
     pub->bad_end = d->walk.bad_end;

@@ -5,14 +5,14 @@
  *   ,"ftbl":["[root]","0x4005AF0: ??? (in /lib/ld.so)","0x109611: main (mem.cc:9)"]}
  *
  * The frame table comes last, so points are kept as indices of frames; points of the same stack are added up.  FP_NEEDS
- * at the end of the input: the caller sets the place of each text of the table (fp_valgrind_place) and then reads the
+ * at the end of the input: the caller sets the place of each text of the table (fp_dhat_place) and then reads the
  * rows.
  *
  * Memory: linear in the file's distinct stacks, 4 bytes for each frame and 120 for each stack, and frames.  The model
  * gets stacks when they become rows.
  */
-#ifndef FP_VALGRIND_DHAT_H
-#define FP_VALGRIND_DHAT_H
+#ifndef FP_DHAT_DHAT_H
+#define FP_DHAT_DHAT_H
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -20,29 +20,22 @@
 /* cffi-begin guarded */
 
 /* Values of a point, in the order of the rows' values. */
-enum fp_valgrind_value {
-    FP_VALGRIND_TB,  /* total bytes */
-    FP_VALGRIND_TBK, /* and blocks */
-    FP_VALGRIND_EB,  /* at the end */
-    FP_VALGRIND_EBK,
-    FP_VALGRIND_GB, /* at the global maximum */
-    FP_VALGRIND_GBK,
-    FP_VALGRIND_MB, /* at the point's own maximum */
-    FP_VALGRIND_MBK,
-    FP_VALGRIND_RB, /* bytes read and written */
-    FP_VALGRIND_WB,
-    FP_VALGRIND_TL, /* sum of the lifetimes of blocks */
-    FP_VALGRIND_VALUES
+enum fp_dhat_value {
+    FP_DHAT_TB,  /* total bytes */
+    FP_DHAT_TBK, /* and blocks */
+    FP_DHAT_EB,  /* at the end */
+    FP_DHAT_EBK,
+    FP_DHAT_GB, /* at the global maximum */
+    FP_DHAT_GBK,
+    FP_DHAT_MB, /* at the point's own maximum */
+    FP_DHAT_MBK,
+    FP_DHAT_RB, /* bytes read and written */
+    FP_DHAT_WB,
+    FP_DHAT_TL, /* sum of the lifetimes of blocks */
+    FP_DHAT_VALUES
 };
 
-enum fp_valgrind_text {
-    FP_VALGRIND_MODE,
-    FP_VALGRIND_CMD,
-    FP_VALGRIND_TU,
-    FP_VALGRIND_BU,
-    FP_VALGRIND_BKSU,
-    FP_VALGRIND_TEXTS
-};
+enum fp_dhat_text { FP_DHAT_MODE, FP_DHAT_CMD, FP_DHAT_TU, FP_DHAT_BU, FP_DHAT_BKSU, FP_DHAT_TEXTS };
 
 struct fp_valgrind {
     uint64_t points; /* in the file */
@@ -51,31 +44,31 @@ struct fp_valgrind {
     uint64_t FP_COUNT(bad_frames, "frames-beyond-table", losses, "frame that is not in the frame table",
                       "frames that are not in the frame table");
     int32_t FP_COUNT(bad_end, "unreadable-rest");
-    int64_t version, pid;             /* -1: not in the file */
-    int64_t end_time, peak_time;      /* -1: not in the file */
-    int32_t lifetimes, accesses;      /* whether points have these values */
-    uint32_t text[FP_VALGRIND_TEXTS]; /* strings of `texts`; 0: not in the file */
-    struct fp_strings texts;          /* of the fields above, and of the frame table */
+    int64_t version, pid;         /* -1: not in the file */
+    int64_t end_time, peak_time;  /* -1: not in the file */
+    int32_t lifetimes, accesses;  /* whether points have these values */
+    uint32_t text[FP_DHAT_TEXTS]; /* strings of `texts`; 0: not in the file */
+    struct fp_strings texts;      /* of the fields above, and of the frame table */
     /* the values of rows; set by the caller */
-    uint32_t columns[FP_VALGRIND_VALUES], n_columns;
+    uint32_t columns[FP_DHAT_VALUES], n_columns;
 };
 
 /* Borrows the model; the caller owns the reader.  NULL when memory ran out. */
-struct fp_valgrind *fp_valgrind_new(struct fp_model *model, int lenient);
-void fp_valgrind_free(struct fp_valgrind *d);
+struct fp_valgrind *fp_dhat_new(struct fp_model *model, int lenient);
+void fp_dhat_free(struct fp_valgrind *d);
 
 /* Reads the text.  FP_MORE, FP_NEEDS at its end, or an error. */
-int fp_valgrind_feed(struct fp_valgrind *d, struct fp_window *in, struct fp_err *err);
+int fp_dhat_feed(struct fp_valgrind *d, struct fp_window *in, struct fp_err *err);
 
 /* The number of entries of the frame table, and the string of entry i. */
-uint32_t fp_valgrind_table(const struct fp_valgrind *d, uint32_t i);
-uint32_t fp_valgrind_n_table(const struct fp_valgrind *d);
+uint32_t fp_dhat_table(const struct fp_valgrind *d, uint32_t i);
+uint32_t fp_dhat_n_table(const struct fp_valgrind *d);
 
 /* Sets the place of a string of the table.  Address 0: unknown; function 0: only an address.  0 or FP_E_NOMEM. */
-int fp_valgrind_place(struct fp_valgrind *d, uint32_t string, uint64_t address, uint32_t function, uint32_t line);
+int fp_dhat_place(struct fp_valgrind *d, uint32_t string, uint64_t address, uint32_t function, uint32_t line);
 
 /* Returns the rows.  FP_FULL, FP_DONE or an error. */
-int fp_valgrind_rows(struct fp_valgrind *d, struct fp_batch *out, struct fp_err *err);
+int fp_dhat_rows(struct fp_valgrind *d, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
 

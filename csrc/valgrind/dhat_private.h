@@ -1,40 +1,40 @@
 /* valgrind/dhat_private.h - between reading a DHAT profile and its rows. */
-#ifndef FP_VALGRIND_DHAT_PRIVATE_H
-#define FP_VALGRIND_DHAT_PRIVATE_H
+#ifndef FP_DHAT_DHAT_PRIVATE_H
+#define FP_DHAT_DHAT_PRIVATE_H
 
 #include "core/json_shape.h"
 #include "valgrind/dhat.h"
 
-struct fp_valgrind_sums {
-    int64_t v[FP_VALGRIND_VALUES];
+struct fp_dhat_sums {
+    int64_t v[FP_DHAT_VALUES];
     uint64_t n, at; /* points; the offset of the last one */
 };
 
-struct fp_valgrind_reader {
+struct fp_dhat_reader {
     struct fp_valgrind pub;
     struct fp_model *model; /* borrowed */
     int32_t lenient;
     struct fp_json_walk walk;
     int32_t seen_points;
-    int64_t value[FP_VALGRIND_VALUES]; /* of the current point */
-    uint32_t has;                      /* bits: the values it has */
+    int64_t value[FP_DHAT_VALUES]; /* of the current point */
+    uint32_t has;                  /* bits: the values it has */
     int32_t has_frames, bad;
     uint64_t at; /* its offset */
     uint32_t *fs, n_fs, cap_fs;
-    struct fp_valgrind_held { /* the previous point, which is not added up yet */
+    struct fp_dhat_held { /* the previous point, which is not added up yet */
         uint32_t *fs, n_fs, cap_fs, hash;
         int32_t is_point;
-        int64_t value[FP_VALGRIND_VALUES];
+        int64_t value[FP_DHAT_VALUES];
         uint64_t at;
     } held;
     uint32_t highest; /* the highest index of a frame, and the offset of its point */
     uint64_t highest_at;
     struct fp_strings stacks; /* indices of frames, innermost first */
-    struct fp_valgrind_sums *sums;
+    struct fp_dhat_sums *sums;
     uint32_t n_sums, cap_sums;
     int32_t has_empty;                   /* the frame table has an empty entry */
     uint32_t *table, n_table, cap_table; /* the frame table: strings of `texts` */
-    struct fp_valgrind_place {
+    struct fp_dhat_place {
         uint64_t address;
         uint32_t function, line;
     } *places; /* by string of `texts` */
@@ -52,9 +52,9 @@ struct fp_valgrind_reader {
 };
 
 /* Adds values to those of a stack, at the given offset.  0 or an error. */
-int fp_valgrind_add(struct fp_valgrind_reader *d, uint32_t stack, const int64_t *v, uint64_t at, struct fp_err *err);
+int fp_dhat_add(struct fp_dhat_reader *d, uint32_t stack, const int64_t *v, uint64_t at, struct fp_err *err);
 
 /* Whether no other place has the address of this one: it is a frame of its own. */
-int fp_valgrind_is_alone(const struct fp_valgrind_reader *d, uint32_t string);
+int fp_dhat_is_alone(const struct fp_dhat_reader *d, uint32_t string);
 
 #endif

@@ -7,7 +7,7 @@
 
 /* The end of the run of places from `first` on that form one frame: inlined functions share the address of their
  * caller.  A function that occurs again at the same address is recursive. */
-static uint32_t frame_end(const struct fp_valgrind_reader *d, const uint32_t *fs, uint32_t first, uint32_t n) {
+static uint32_t frame_end(const struct fp_dhat_reader *d, const uint32_t *fs, uint32_t first, uint32_t n) {
     const uint32_t text = d->table[fs[first]];
     const uint64_t address = d->places[text].address;
     uint32_t end = first + 1;
@@ -17,20 +17,20 @@ static uint32_t frame_end(const struct fp_valgrind_reader *d, const uint32_t *fs
 }
 
 /* The frame of the places [first, last) of a stack, which share an address. */
-static uint32_t new_frame(struct fp_valgrind_reader *d, const uint32_t *first, const uint32_t *last) {
+static uint32_t new_frame(struct fp_dhat_reader *d, const uint32_t *first, const uint32_t *last) {
     uint32_t chain = 0;
     for (const uint32_t *i = last; i > first; i--) {
-        const struct fp_valgrind_place *place = &d->places[d->table[i[-1]]];
+        const struct fp_dhat_place *place = &d->places[d->table[i[-1]]];
         if (place->function) chain = fp_model_line(d->model, place->function, place->line, 0, chain);
     }
     const uint32_t text = d->table[*first];
     const uint32_t frame = fp_model_frame(d->model, 0, d->places[text].address, 0, chain);
-    if (fp_valgrind_is_alone(d, text)) d->frame_of[*first] = frame;
+    if (fp_dhat_is_alone(d, text)) d->frame_of[*first] = frame;
     return frame;
 }
 
 /* Copies the indices to d->fs, without those beyond the frame table (lenient); returns how many these are. */
-static uint32_t drop_bad_frames(struct fp_valgrind_reader *d, const uint32_t *fs, uint32_t n) {
+static uint32_t drop_bad_frames(struct fp_dhat_reader *d, const uint32_t *fs, uint32_t n) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++) {
         if (fs[i] < d->n_table && d->table[fs[i]])
@@ -42,7 +42,7 @@ static uint32_t drop_bad_frames(struct fp_valgrind_reader *d, const uint32_t *fs
 }
 
 /* Appends the frames of a stack of the file to d->frames, of which there are *n. */
-static void frames_of(struct fp_valgrind_reader *d, uint32_t stack, uint32_t *n) {
+static void frames_of(struct fp_dhat_reader *d, uint32_t stack, uint32_t *n) {
     size_t nbytes;
     const uint32_t *fs = (const uint32_t *)(const void *)fp_string(&d->stacks, stack, &nbytes);
     uint32_t n_fs = (uint32_t)(nbytes / sizeof *fs);
@@ -65,7 +65,7 @@ static void frames_of(struct fp_valgrind_reader *d, uint32_t stack, uint32_t *n)
 }
 
 /* Enters the stacks from `first` on into the model, FP_MODEL_STACKS at most. */
-static void enter(struct fp_valgrind_reader *d, uint32_t first, uint32_t *nodes) {
+static void enter(struct fp_dhat_reader *d, uint32_t first, uint32_t *nodes) {
     uint32_t depths[FP_MODEL_STACKS], n_frames = 0, n = 0;
     for (; n < FP_MODEL_STACKS && first + n < d->n_sums; n++) {
         const uint32_t before = n_frames;
@@ -77,19 +77,19 @@ static void enter(struct fp_valgrind_reader *d, uint32_t first, uint32_t *nodes)
 }
 
 /* Enters all stacks, to compare them. */
-static void enter_stacks(struct fp_valgrind_reader *d) {
+static void enter_stacks(struct fp_dhat_reader *d) {
     fp_array_room(&d->nodes, &d->cap_nodes, d->n_sums, sizeof *d->nodes);
     for (uint64_t first = 0; first < d->n_sums; first += FP_MODEL_STACKS) enter(d, (uint32_t)first, d->nodes + first);
 }
 
-static int has_row(const struct fp_valgrind_reader *d, uint32_t stack) {
-    if (!stack && !d->sums->v[FP_VALGRIND_TB] && !d->sums->v[FP_VALGRIND_TBK]) return 0; /* no point without frames */
+static int has_row(const struct fp_dhat_reader *d, uint32_t stack) {
+    if (!stack && !d->sums->v[FP_DHAT_TB] && !d->sums->v[FP_DHAT_TBK]) return 0; /* no point without frames */
     return !d->nodes || d->nodes[stack] != FP_NO_ID;
 }
 
 /* Adds up stacks that became one: entries of the frame table may be equal, or bad (lenient).  All but the first get the
  * node FP_NO_ID.  0 or an error. */
-static int merge_stacks(struct fp_valgrind_reader *d, uint32_t n_stacks, struct fp_err *err) {
+static int merge_stacks(struct fp_dhat_reader *d, uint32_t n_stacks, struct fp_err *err) {
     uint32_t *const first = fp_scratch(d->model->stacks.n, sizeof *first); /* by node: its first stack, plus 1 */
     int status = 0;
     for (uint32_t i = 0; i < n_stacks && !status; i++) {
@@ -99,9 +99,9 @@ static int merge_stacks(struct fp_valgrind_reader *d, uint32_t n_stacks, struct 
             *known = i + 1;
             continue;
         }
-        const struct fp_valgrind_sums *more = &d->sums[i];
+        const struct fp_dhat_sums *more = &d->sums[i];
         const uint64_t broken = d->pub.broken;
-        status = fp_valgrind_add(d, *known - 1, more->v, more->at, err);
+        status = fp_dhat_add(d, *known - 1, more->v, more->at, err);
         if (d->pub.broken != broken) d->pub.broken = broken + more->n; /* all its points are lost */
         d->nodes[i] = FP_NO_ID;
     }
@@ -110,7 +110,7 @@ static int merge_stacks(struct fp_valgrind_reader *d, uint32_t n_stacks, struct 
 }
 
 /* Whether two of the stacks have the same node, by a bit for each node. */
-static int has_equal_stacks(const struct fp_valgrind_reader *d, uint32_t n_stacks) {
+static int has_equal_stacks(const struct fp_dhat_reader *d, uint32_t n_stacks) {
     uint64_t *const seen = fp_scratch(d->model->stacks.n / 64 + 1, sizeof *seen);
     int found = 0;
     for (uint32_t i = 0; i < n_stacks && !found; i++) {
@@ -124,7 +124,7 @@ static int has_equal_stacks(const struct fp_valgrind_reader *d, uint32_t n_stack
     return found;
 }
 
-static int end_stacks(struct fp_valgrind_reader *d, struct fp_err *err) {
+static int end_stacks(struct fp_dhat_reader *d, struct fp_err *err) {
     const uint32_t n_stacks = d->n_sums;
     enter_stacks(d);
     if (n_stacks && !has_row(d, 0)) d->nodes[0] = FP_NO_ID;
@@ -132,17 +132,17 @@ static int end_stacks(struct fp_valgrind_reader *d, struct fp_err *err) {
 }
 
 /* Whether different stacks of the file may be equal in the model. */
-static int may_be_equal(struct fp_valgrind_reader *d) {
+static int may_be_equal(struct fp_dhat_reader *d) {
     struct fp_table *const seen = &d->places_seen;
     if (d->lenient || d->has_empty) return 1;
     int found = 0;
     fp_table_init(seen, 4);
     for (uint32_t i = 0; i < d->n_table && !found; i++) {
-        const struct fp_valgrind_place *p = &d->places[d->table[i]];
+        const struct fp_dhat_place *p = &d->places[d->table[i]];
         const uint32_t row[] = {(uint32_t)p->address, (uint32_t)(p->address >> 32), p->function, p->line};
         const uint32_t known = seen->n, id = fp_table_intern(seen, row);
         const int is_hidden =
-            !p->function && p->address && !fp_valgrind_is_alone(d, d->table[i]); /* by a function inlined there */
+            !p->function && p->address && !fp_dhat_is_alone(d, d->table[i]); /* by a function inlined there */
         found = id != known || is_hidden;
     }
     fp_table_clear(seen);
@@ -150,14 +150,14 @@ static int may_be_equal(struct fp_valgrind_reader *d) {
 }
 
 /* Before the first row: adds up stacks that are equal. */
-static int begin_rows(struct fp_valgrind_reader *d, struct fp_err *err) {
+static int begin_rows(struct fp_dhat_reader *d, struct fp_err *err) {
     const int status = may_be_equal(d) ? end_stacks(d, err) : 0;
     d->is_begun = !status;
     return status;
 }
 
 /* Enters the next stack with others, and again when the model has dropped them. */
-static void enter_next(struct fp_valgrind_reader *d) {
+static void enter_next(struct fp_dhat_reader *d) {
     const uint64_t bad_frames = d->pub.bad_frames; /* they were counted when equal stacks were added up */
     d->entered = d->next - d->next % FP_MODEL_STACKS;
     d->n_renewed = d->model->n_renewed;
@@ -166,15 +166,15 @@ static void enter_next(struct fp_valgrind_reader *d) {
     d->pub.bad_frames = bad_frames;
 }
 
-int fp_valgrind_rows(struct fp_valgrind *pub, struct fp_batch *out, struct fp_err *err) {
-    struct fp_valgrind_reader *d = (struct fp_valgrind_reader *)pub;
+int fp_dhat_rows(struct fp_valgrind *pub, struct fp_batch *out, struct fp_err *err) {
+    struct fp_dhat_reader *d = (struct fp_dhat_reader *)pub;
     const int status = d->is_begun ? 0 : begin_rows(d, err);
     if (status) return status;
     for (; d->next < d->n_sums; d->next++) {
         if (!has_row(d, d->next)) continue;
         if (out->n == out->cap) return FP_FULL;
         if (d->next - d->entered >= d->n_entered || d->n_renewed != d->model->n_renewed) enter_next(d);
-        const struct fp_valgrind_sums *sums = &d->sums[d->next];
+        const struct fp_dhat_sums *sums = &d->sums[d->next];
         const uint32_t i = out->n++;
         out->stack[i] = d->entered_nodes[d->next - d->entered];
         out->time[i] = 0;

@@ -146,7 +146,7 @@ def test_struct_tags_are_unique() -> None:
 
 
 # The prefix of names in a room, if it is not the room's name.
-PREFIXES = {"trace_event": "trace"}
+PREFIXES = {"valgrind": "dhat"}
 
 
 def test_names_begin_with_their_room() -> None:

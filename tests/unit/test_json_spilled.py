@@ -16,7 +16,7 @@ from fastprof.core.errors import FormatError
 
 
 def test_complete_events_in_any_order(tmp_path: Path) -> None:
-    n = 2 * lib.FP_TRACE_RECORDS + 7
+    n = 2 * lib.FP_TRACE_EVENT_RECORDS + 7
     events = [
         {"ph": "X", "name": f"f{i % 50}", "ts": 10 * i, "dur": 1 + i % 5, "pid": 1, "tid": i % 3} for i in range(n)
     ]
@@ -33,7 +33,7 @@ def test_complete_events_in_any_order(tmp_path: Path) -> None:
 
 def test_runs_that_end_at_different_times(tmp_path: Path) -> None:
     """Each run belongs to one thread, so each but the last ends while the others still have all of their rows."""
-    n = lib.FP_TRACE_RECORDS
+    n = lib.FP_TRACE_EVENT_RECORDS
     events = [
         {"ph": "X", "name": f"f{tid}", "ts": 10 * i, "dur": 2, "pid": 1, "tid": tid}
         for tid in (2, 0, 1)

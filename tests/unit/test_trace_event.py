@@ -178,7 +178,7 @@ def test_an_end_before_its_begin_in_the_file() -> None:
 
 def test_many_begins_and_ends_out_of_order_with_arguments(tmp_path: Path) -> None:
     """More than are sorted at once."""
-    n = lib.FP_TRACE_RECORDS
+    n = lib.FP_TRACE_EVENT_RECORDS
     calls = [
         {"ph": ph, "name": f"f{i % 7}", "ts": 10 * i + 4 * (ph == "E"), "pid": 1, "tid": i % 3, "args": {"arg0": i}}
         for i in range(n)

@@ -22,7 +22,7 @@ from fastprof.formats.trace_event import SAMPLES, begins_with_event
 from fastprof.formats.trace_event.reported import REPORTED
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_trace_read, fp_trace_record, fp_window
+    from fastprof.core._c import fp_batch, fp_err, fp_trace_event_read, fp_trace_event_record, fp_window
 
 _CALLS = re.compile(rb'"ph"\s{0,8}:\s{0,8}"[BEXbS]"')
 _SAMPLED = re.compile(rb'"ph"\s{0,8}:\s{0,8}"P"|"samples"\s{0,8}:\s{0,8}\[\s{0,80}[^\s\]]')
@@ -39,12 +39,12 @@ class TraceEventReader(NativeReader):
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
-        self._r: fp_trace_read = ffi.NULL
+        self._r: fp_trace_event_read = ffi.NULL
         self._threads = ThreadNames(model)
         self._file = Spilled()
         self._blocks: list[list[int]] = []  # of runs in the file: offset, bytes left
         self._merged, self._left = self._file, self._blocks  # file and blocks of the runs being merged
-        self._windows: list[fp_trace_record] = []
+        self._windows: list[fp_trace_event_record] = []
         ticks = 0 if re.search(rb'"otherData"\s*:\s*\{[^{}]*"unit"\s*:\s*"ticks"', source.head) else 1_000_000_000
         self._ticks = ticks
         self._numbers: list[int] = []  # of parts, by document
@@ -66,8 +66,8 @@ class TraceEventReader(NativeReader):
             self._numbers.append(self.model.add_part(self._parts[-1][0]))
 
     def _begin(self, *, by_time: bool) -> None:
-        new = lib.fp_trace_read_new(self.model.c, self.options[LENIENT], by_time)
-        self._r = owned(new, lib.fp_trace_read_free, "the reader of trace events")
+        new = lib.fp_trace_event_read_new(self.model.c, self.options[LENIENT], by_time)
+        self._r = owned(new, lib.fp_trace_event_read_free, "the reader of trace events")
         self._r.lines = begins_with_event(self.source.head)
         self._file, self._blocks = Spilled(), []
 
@@ -78,24 +78,24 @@ class TraceEventReader(NativeReader):
         return status
 
     def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
-        return lib.fp_trace_feed(self._r, in_, batch, err)
+        return lib.fp_trace_event_feed(self._r, in_, batch, err)
 
     def _set_lane(self, _: fp_batch) -> None:
         r = self._r
-        lib.fp_trace_set_lane(r, self._threads.lane(r.lane_of, r.lane))
+        lib.fp_trace_event_set_lane(r, self._threads.lane(r.lane_of, r.lane))
 
     def _set_track(self, _: fp_batch) -> None:
         r = self._r
-        lib.fp_trace_set_track(r, self._threads.lane(r.lane_of, r.lane) if r.lane else self._track())
+        lib.fp_trace_event_set_track(r, self._threads.lane(r.lane_of, r.lane) if r.lane else self._track())
 
     answers = {  # noqa: RUF012
-        lib.FP_TRACE_THREAD: lambda self, _: self._threads.set_thread(self._r.thread_ids),
-        lib.FP_TRACE_NAME: lambda self, _: self._threads.note(self._r.thread_ids, self._r.event.text),
-        lib.FP_TRACE_SPILL: lambda self, _: self._spill(),
-        lib.FP_TRACE_MERGE: lambda self, _: self._merge(),
-        lib.FP_TRACE_REFILL: lambda self, _: self._refill(self._r.run),
-        lib.FP_TRACE_LANE: _set_lane,
-        lib.FP_TRACE_TRACK: _set_track,
+        lib.FP_TRACE_EVENT_THREAD: lambda self, _: self._threads.set_thread(self._r.thread_ids),
+        lib.FP_TRACE_EVENT_NAME: lambda self, _: self._threads.note(self._r.thread_ids, self._r.event.text),
+        lib.FP_TRACE_EVENT_SPILL: lambda self, _: self._spill(),
+        lib.FP_TRACE_EVENT_MERGE: lambda self, _: self._merge(),
+        lib.FP_TRACE_EVENT_REFILL: lambda self, _: self._refill(self._r.run),
+        lib.FP_TRACE_EVENT_LANE: _set_lane,
+        lib.FP_TRACE_EVENT_TRACK: _set_track,
     }
 
     def _track(self) -> int:
@@ -106,8 +106,8 @@ class TraceEventReader(NativeReader):
 
     def _spill(self) -> None:
         r = self._r
-        lib.fp_trace_sort(r)
-        n = r.n_records * ffi.sizeof("struct fp_trace_record")
+        lib.fp_trace_event_sort(r)
+        n = r.n_records * ffi.sizeof("struct fp_trace_event_record")
         self._blocks.append([self._file.nbytes, n])
         self._file.append(memoryview(ffi.buffer(r.records, n)))
         r.n_records = 0
@@ -116,11 +116,11 @@ class TraceEventReader(NativeReader):
         r = self._r
         if r.pairing:
             self._spill()  # paired calls need the memory of the records
-        lib.fp_trace_sort(r)
+        lib.fp_trace_event_sort(r)
         self._merged, self._left = self._file, self._blocks
         self._file, self._blocks = Spilled(), []
         n = len(self._left)
-        self._runs = ffi.new("struct fp_trace_run[]", n + 1)
+        self._runs = ffi.new("struct fp_trace_event_run[]", n + 1)
         self._windows = [ffi.NULL] * n
         last = self._runs[n]
         last.records, last.n, last.eof = r.records, r.n_records, 1
@@ -131,9 +131,9 @@ class TraceEventReader(NativeReader):
             r.parts = self._part_of
 
     def _refill(self, number: int) -> None:
-        run, block, size = self._runs[number], self._left[number], ffi.sizeof("struct fp_trace_record")
+        run, block, size = self._runs[number], self._left[number], ffi.sizeof("struct fp_trace_event_record")
         wanted = min(_RUN // size * size, block[1])
-        self._windows[number] = kept = ffi.new("struct fp_trace_record[]", wanted // size)
+        self._windows[number] = kept = ffi.new("struct fp_trace_event_record[]", wanted // size)
         self._merged.read(block[0], memoryview(ffi.buffer(kept)))
         block[0] += wanted
         block[1] -= wanted

@@ -6,8 +6,8 @@ from fastprof.chrome import reported as of_samples
 from fastprof.core.reported import reported
 
 REPORTED = of_samples.REPORTED | reported(
-    "fp_trace_counts",
-    "fp_trace_write",
+    "fp_trace_event_counts",
+    "fp_trace_event_write",
     shared=("thread-numbers",),
     not_representable={
         "deep-calls": ("call nested deeper than {depth}, dropped", "calls nested deeper than {depth}, dropped"),

@@ -27,7 +27,9 @@ class TraceEventWriter(Writer):
 
     def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
         super().__init__(model, sink, options, log)
-        self._w = owned(lib.fp_trace_write_new(model.c), lib.fp_trace_write_free, "the writer of trace events")
+        self._w = owned(
+            lib.fp_trace_event_write_new(model.c), lib.fp_trace_event_write_free, "the writer of trace events"
+        )
         self._w.args = options[ARGS]
         self._err = ffi.new("struct fp_err *")
         self._threads = Threads(model, _MOST, _MOST)
@@ -44,15 +46,15 @@ class TraceEventWriter(Writer):
         if not self._begun:
             self._begin("" if part.extra.get("ticks_per_second") else ',"unit":"ticks"')
             if self.first_time is not None:
-                lib.fp_trace_write_first(w, self.first_time)
+                lib.fp_trace_event_write_first(w, self.first_time)
         w.row = 0
-        while status := self._status(lib.fp_trace_write_put(w, batch.c, self.out, self._err)):
+        while status := self._status(lib.fp_trace_event_write_put(w, batch.c, self.out, self._err)):
             if status == lib.FP_FULL:
                 self.drain()
                 continue
             ids = self._threads.ids_of(w.new_thread)
             self._seen.append((w.new_thread, ids, part))
-            lib.fp_trace_thread(w, w.new_thread, ids.pid, ids.tid)
+            lib.fp_trace_event_thread(w, w.new_thread, ids.pid, ids.tid)
 
     def _status(self, status: int) -> int:
         return check_sums(status, self._err, self.model, self.format)
@@ -61,7 +63,7 @@ class TraceEventWriter(Writer):
         w, log = self._w, self.log
         if not self._begun:
             self._begin("")
-        if lib.fp_trace_write_end(w, self.out):
+        if lib.fp_trace_event_write_end(w, self.out):
             raise MemoryError("no memory for output")
         self.written = int(w.rows)
         # At the end: viewers accept names anywhere, and a reader may find them only late.
@@ -70,7 +72,7 @@ class TraceEventWriter(Writer):
         if w.zero:
             log.warn(REPORTED["shifted-times"], shift=int(w.zero))
         log.rows["rows_written"] += self.written
-        log.count(REPORTED["deep-calls"], w.deep, depth=lib.FP_TRACE_DEPTH)
+        log.count(REPORTED["deep-calls"], w.deep, depth=lib.FP_TRACE_EVENT_DEPTH)
         log.count_all(REPORTED, counts_of(w) | {"thread-numbers": self._threads.renumbered})
 
     def _named(self, thread: int, ids: ThreadIds, part: Part) -> list[str]:

@@ -18,7 +18,7 @@ from fastprof.formats.valgrind.reported import REPORTED
 if TYPE_CHECKING:
     from fastprof.core._c import fp_batch, fp_err, fp_window
 
-# Names in the order of enum fp_valgrind_value, and whether they are bytes, blocks or time.
+# Names in the order of enum fp_dhat_value, and whether they are bytes, blocks or time.
 _TOTAL = (("total_bytes", "bytes"), ("total_blocks", "blocks"))
 _LIVES = (
     ("at_end_bytes", "bytes"),
@@ -46,13 +46,11 @@ class DhatReader(NativeReader):
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
         self.distinct = True
-        self._d = owned(
-            lib.fp_valgrind_new(model.c, options[LENIENT]), lib.fp_valgrind_free, "the reader of DHAT profiles"
-        )
+        self._d = owned(lib.fp_dhat_new(model.c, options[LENIENT]), lib.fp_dhat_free, "the reader of DHAT profiles")
 
     def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         d = self._d
-        return lib.fp_valgrind_feed(d, in_, err) if self.part < 0 else lib.fp_valgrind_rows(d, batch, err)
+        return lib.fp_dhat_feed(d, in_, err) if self.part < 0 else lib.fp_dhat_rows(d, batch, err)
 
     def answer(self, batch: fp_batch) -> None:
         self._describe()
@@ -70,18 +68,18 @@ class DhatReader(NativeReader):
         d, places = self._d, Places(self.model)
         starts = ffi.unpack(d.texts.start, d.texts.n + 1)
         texts = ffi.buffer(d.texts.bytes, starts[-1])[:]
-        for i in range(lib.fp_valgrind_n_table(d)):
-            string = lib.fp_valgrind_table(d, i)
-            if lib.fp_valgrind_place(d, string, *places.enter(texts[starts[string] : starts[string + 1]])):
+        for i in range(lib.fp_dhat_n_table(d)):
+            string = lib.fp_dhat_table(d, i)
+            if lib.fp_dhat_place(d, string, *places.enter(texts[starts[string] : starts[string + 1]])):
                 raise MemoryError("no memory for frames")
 
     def _describe(self) -> None:
         """At the end of the input, set the part and the places of frames."""
         d, log = self._d, self.log
         units = {
-            "bytes": self._text(lib.FP_VALGRIND_BU) or "bytes",
-            "blocks": self._text(lib.FP_VALGRIND_BKSU) or "count",
-            "time": self._text(lib.FP_VALGRIND_TU) or "instrs",
+            "bytes": self._text(lib.FP_DHAT_BU) or "bytes",
+            "blocks": self._text(lib.FP_DHAT_BKSU) or "count",
+            "time": self._text(lib.FP_DHAT_TU) or "instrs",
         }
         units = {kind: _UNITS.get(unit, unit) for kind, unit in units.items()}
         names = [*_TOTAL, *(_LIVES if d.lifetimes else ()), *(_ACCESSES if d.accesses else ())]
@@ -91,12 +89,12 @@ class DhatReader(NativeReader):
             d.columns[k] = _FIRST[name]
         d.n_columns = len(names)
         self._enter_places()
-        mode = self._text(lib.FP_VALGRIND_MODE)
+        mode = self._text(lib.FP_DHAT_MODE)
         extra: dict[str, Any] = {
             "default_sample_type": "at_gmax_bytes" if d.lifetimes else "total_bytes",
             "drop_frames": NAMES,
         }
-        command = self._bytes(d.text[lib.FP_VALGRIND_CMD])
+        command = self._bytes(d.text[lib.FP_DHAT_CMD])
         self.part = self.model.add_part(
             Part(
                 [ValueType(name, units[kind]) for name, kind in names],
