@@ -20,7 +20,7 @@ from fastprof import bridges, formats
 from fastprof.bridges import Facts, Operator
 from fastprof.bridges.selected import selected
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
-from fastprof.core.engine import EVERYTHING, Format, Holds, Input, OtherView
+from fastprof.core.engine import EVERYTHING, Capabilities, Format, Input, OtherView
 from fastprof.core.errors import UsageError, usage_error
 from fastprof.core.loaded import loaded
 from fastprof.core.log import Log
@@ -43,12 +43,12 @@ class End(NamedTuple):
     name: str
     # The view of its rows: one for all inputs, which may depend on their views; "": each input keeps its own.
     view: str | Callable[[Iterable[str]], str] = ""
-    holds: Holds = EVERYTHING
+    holds: Capabilities = EVERYTHING
     options: tuple[Option[Any], ...] = ()  # that its code uses
-    does: tuple[Operator, ...] = ()  # operators that it performs itself, so the plan leaves them out
+    performs: tuple[Operator, ...] = ()  # operators that it performs itself, so the plan leaves them out
     fixes: Mapping[Option[Any], Any] = {}  # options with fixed values, which users cannot set
     writes: bool = False  # a profile, in the format of its name
-    also: str = ""  # writes: a second view, whose rows it takes, too, of inputs that have both
+    second_view: str = ""  # writes: a second view, whose rows it takes, too, of inputs that have both
     single: bool = False  # takes one input, which may be a directory if its format is one
     code: str = ""
 
@@ -58,8 +58,8 @@ class End(NamedTuple):
 
 
 def writing(target: Format, code: str = "") -> End:
-    also = target.also if target.both else ""
-    return End(target.name, target.view_for, target.holds, target.writes, writes=True, also=also, code=code)
+    also = target.second_view if target.holds_both else ""
+    return End(target.name, target.view_for, target.holds, target.writes, writes=True, second_view=also, code=code)
 
 
 class Branch(NamedTuple):
@@ -84,7 +84,7 @@ class Pipeline(NamedTuple):
     branches: list[Branch]
     joined: list[Operator]  # for the rows of all branches
     several: bool  # profiles, whose value types are compared
-    holds: Holds
+    holds: Capabilities
     options: Options  # of operators
     remaining: LossWatch
     optimistic: bool  # see Plan
@@ -102,7 +102,7 @@ class Pipeline(NamedTuple):
         """
         options, encoded, (holds, holds_joined) = self.options, self._takes_encoded(encoded), self._held()
 
-        def through(rows: Iterator[Batch], operators: list[Operator], holds: Holds) -> Iterator[Batch]:
+        def through(rows: Iterator[Batch], operators: list[Operator], holds: Capabilities) -> Iterator[Batch]:
             for operator in operators:
                 rows = operator.load()(rows, model, options, log, holds)
             return rows
@@ -163,7 +163,7 @@ class Pipeline(NamedTuple):
 
         return Scaled(model)
 
-    def _held(self) -> tuple[Holds, Holds]:
+    def _held(self) -> tuple[Capabilities, Capabilities]:
         """What operators know: those of branches, and those of the rows of all branches."""
         renewed = self.is_only and self.renews_stacks and all(one.renews_frames for one in self.inputs)
         named = all({*one.operators} <= {bridges.NAME_ADDRESSES} and not one.bridge for one in self.branches)
@@ -263,14 +263,14 @@ def make(
         for target in [view] if view else dict.fromkeys(input_.view for input_ in side):
             found.append((number, target, [input_ for input_ in side if view or input_.view == target]))
         if others := _others(end, view, side, options):
-            found.append((number, end.also, others))
+            found.append((number, end.second_view, others))
     from fastprof.bridges.rows.loss_watch import LossWatch
 
-    remaining = LossWatch(len(found), both=any(target == end.also for _, target, _ in found if view != target))
+    remaining = LossWatch(len(found), both=any(target == end.second_view for _, target, _ in found if view != target))
     for number, target, mine in found:
         is_only = len(found) == 1
         plan.pipelines.append(_pipeline(plan, number, mine, target, options, remaining, merge=merge, is_only=is_only))
-    performed = (one for one in end.does if one.source in {"any", *(input_.view for input_ in inputs)})
+    performed = (one for one in end.performs if one.source in {"any", *(input_.view for input_ in inputs)})
     plan.used.update(end.options, *(one.options for one in performed))
     plan.used.difference_update(end.fixes)
     return plan
@@ -317,11 +317,12 @@ def _others(end: End, view: str, inputs: Iterable[Input], options: Options) -> l
 
     There are none if only one of both views can be filtered, or split among files, as the options ask.
     """
-    if not end.also or view == end.also or options[SPLIT]:
+    if not end.second_view or view == end.second_view or options[SPLIT]:
         return []
-    if any(one.name in options.given for one in {*bridges.SELECT[view].options} ^ {*bridges.SELECT[end.also].options}):
+    own, other = bridges.SELECT[view].options, bridges.SELECT[end.second_view].options
+    if any(one.name in options.given for one in {*own} ^ {*other}):
         return []
-    return [OtherView(one) for one in inputs if one.view == view and one.other_view == end.also]
+    return [OtherView(one) for one in inputs if one.view == view and one.other_view == end.second_view]
 
 
 def _used_by_readers(inputs: list[Input]) -> set[Option[Any]]:
@@ -345,10 +346,10 @@ def _pipeline(
     is_only: bool,
 ) -> Pipeline:
     end, holds, used = plan.end, plan.end.holds, set[Option[Any]]()
-    done = {one.place for one in end.does}
+    done = {one.code for one in end.performs}
 
     def placed(operators: Iterable[Operator], facts: Facts) -> list[Operator]:
-        found = [one for one in operators if one.place not in done and one.has_place(facts)]
+        found = [one for one in operators if one.code not in done and one.applies(facts)]
         requested = [one for one in found if one.is_requested(options)]
         used.update(*(one.switches for one in found), *(one.options for one in requested))
         return requested
@@ -363,7 +364,7 @@ def _pipeline(
         operators = placed(bridges.BEFORE, facts)
         bridge = placed([_bridge(input_, view, holds)], facts) if input_.view != view else []
         # similar inputs share a branch, and so their arcs, contexts and symbols
-        key = input_.view, *(operator.place for operator in operators + bridge)
+        key = input_.view, *(operator.code for operator in operators + bridge)
         is_labelled = labelled and input_.view not in (view, "graph")
         is_separate = any((is_labelled, input_.scale and input_.view == "timeline"))
         if is_separate or any(operator.each for operator in operators + bridge) or key not in together:
@@ -376,7 +377,7 @@ def _pipeline(
     joined = placed(bridges.AFTER, facts._replace(distinct=_is_distinct(branches)))
     if bridges.THREAD_ROOTS in joined:
         holds = holds._replace(threads=True, lacks=holds.lacks - {"thread-names"})
-    _tell_readers(branches, joined, options, holds, keeps_stacks=end.writes and holds.keeps_stacks and not joined)
+    _tell(branches, joined, options, holds, keeps_stacks=end.writes and holds.keeps_stacks and not joined)
     _check(inputs, view, holds, options)
     used.update(bridges.COMMON_VALUES.options if several else ())
     plan.used.update(_used(used, inputs, view, holds))
@@ -389,7 +390,7 @@ def _pipeline(
     return Pipeline(side, view, branches, joined, several, holds, options, remaining, plan.optimistic, is_only)
 
 
-def _used(used: set[Option[Any]], inputs: list[Input], view: str, holds: Holds) -> set[Option[Any]]:
+def _used(used: set[Option[Any]], inputs: list[Input], view: str, holds: Capabilities) -> set[Option[Any]]:
     """Options of operators without those that do nothing for stacks without labels, and the limit of stacks."""
     if view != "stacks":
         return used
@@ -398,14 +399,14 @@ def _used(used: set[Option[Any]], inputs: list[Input], view: str, holds: Holds) 
     return (used | limit) - (set() if holds.labels else idle)
 
 
-def _shared_facts(inputs: list[Input], view: str, holds: Holds, options: Options) -> Facts:
+def _shared_facts(inputs: list[Input], view: str, holds: Capabilities, options: Options) -> Facts:
     """If some input has stacks with addresses or of an allocator, all stacks use the same operators."""
     stacks = [input_ for input_ in inputs if input_.view == "stacks"]
     addresses, allocator = any(one.addresses for one in stacks), any(one.allocator for one in stacks)
     return Facts("stacks", view, holds, options, addresses=addresses, allocator=allocator)
 
 
-def _profiles(branches: list[Branch], holds: Holds, merge: bool) -> dict[str, Any]:
+def _profiles(branches: list[Branch], holds: Capabilities, merge: bool) -> dict[str, Any]:
     """The `profiles` and `added_up` of Facts."""
     added_up = len(branches) == 1 and branches[0].inputs[0].view == "timeline"
     # bridges have already merged several inputs into one profile
@@ -416,11 +417,11 @@ def _profiles(branches: list[Branch], holds: Holds, merge: bool) -> dict[str, An
 def _is_distinct(branches: list[Branch]) -> bool:
     """The `distinct` of Facts."""
     inputs = [input_ for branch in branches for input_ in branch.inputs]
-    kept = all({one.place for one in branch.operators} <= bridges.KEEP_DISTINCT for branch in branches)
+    kept = all({one.code for one in branch.operators} <= bridges.KEEP_DISTINCT for branch in branches)
     return len(inputs) == 1 and inputs[0].distinct and kept and not branches[0].bridge
 
 
-def _tell_readers(branches: Any, joined: list[Operator], options: Options, holds: Holds, *, keeps_stacks: bool) -> None:
+def _tell(branches: Any, joined: list[Operator], options: Options, holds: Capabilities, *, keeps_stacks: bool) -> None:
     """Let readers of stacks begin to add up rows, if an operator does so before anything looks at single ones, and add
     stacks only once, if these rows reach a writer that keeps them.  `holds`: whether it takes branches."""
     for branch in branches:
@@ -441,7 +442,7 @@ def _in_order(plan: Plan) -> bool:
     return plan.optimistic and len(inputs) <= most and all(formats.get(one.format).in_order for one in inputs)
 
 
-def _check(inputs: list[Input], view: str, holds: Holds, options: Options) -> None:
+def _check(inputs: list[Input], view: str, holds: Capabilities, options: Options) -> None:
     """Check the options.  Errors: UsageError if they contradict each other or the view."""
     table = options[bridges.TABLE] if holds.table else None
     if table and table not in bridges.TABLES[view]:
@@ -456,7 +457,7 @@ def _check(inputs: list[Input], view: str, holds: Holds, options: Options) -> No
         raise usage_error("{--union} keeps all value types and {--intersect} those of all inputs: choose one")
 
 
-def _bridge(input_: Input, view: str, holds: Holds) -> Operator:
+def _bridge(input_: Input, view: str, holds: Capabilities) -> Operator:
     for operator in bridges.BRIDGES:
         if (operator.source, operator.target) == (input_.view, view):
             return operator
@@ -492,7 +493,7 @@ def reading_options() -> list[Option[Any]]:
 def options_of(end: End) -> list[Option[Any]]:
     """The options that any plan for this end may use: those of the end, then those of readers and operators."""
     found = {*reading_options()}
-    found.update(*(one.options for one in (*end.does, *_reachable(end))))
+    found.update(*(one.options for one in (*end.performs, *_reachable(end))))
     found -= end.fixes.keys()
     own = {option.key for option in end.options}
     return [*end.options, *(option for option in known_options() if option in found and option.key not in own)]
@@ -521,16 +522,16 @@ def _after(end: End, views: Iterable[str]) -> Iterator[Operator]:
 
 def _placed(end: End, operators: Iterable[Operator], pairs: Iterable[tuple[str, Any]]) -> Iterator[Operator]:
     """The operators that some plan for this end has for rows of one view on their way to another."""
-    unmerged, done = end.holds.unmerged, {one.place for one in end.does}
+    unmerged, done = end.holds.unmerged, {one.code for one in end.performs}
     several, profiles, flags = (False, True), range(1, 2 if unmerged else 3), [*product((False, True), repeat=4)]
     cases = [
         Facts(source, target, end.holds, Options(), one and not unmerged, one, n, *rest)
         for (source, target), one, n, rest in product(pairs, several, profiles, flags)
     ]
-    yield from (one for one in operators if one.place not in done and any(map(one.has_place, cases)))
+    yield from (one for one in operators if one.code not in done and any(map(one.applies, cases)))
 
 
-def _of_each_input(targets: Iterable[str], holds: Holds) -> Iterator[Operator]:
+def _of_each_input(targets: Iterable[str], holds: Capabilities) -> Iterator[Operator]:
     """The operators that a pipeline to one of these views applies where an input gets its stacks or values."""
     if any(bridges.keeps_input_labels(view, holds) for view in targets):
         yield bridges.LABEL_INPUTS

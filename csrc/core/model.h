@@ -217,8 +217,8 @@ uint32_t fp_model_distinct_functions(const struct fp_model *m);
 uint32_t fp_model_stack_once(struct fp_model *m, uint32_t parent, uint32_t frame);
 
 /* Removes all stacks; their ids are reused, the only exception to the rule that ids never change.  For bridges whose
- * stacks are no longer needed (Holds.keeps_stacks in core/engine.py).  If you cache stack ids, compare `n_emptied`, and
- * in a reader `n_renewed`. */
+ * stacks are no longer needed (Capabilities.keeps_stacks in core/engine.py).  If you cache stack ids, compare
+ * `n_emptied`, and in a reader `n_renewed`. */
 void fp_model_empty_stacks(struct fp_model *m);
 
 /* Bytes that the tables use or will soon need: an index that is nearly full is about to double, and while it grows the

@@ -36,11 +36,11 @@ from fastprof.core.options import (
 from fastprof.symbols import DEBUG_DIRS, DEMANGLE, FORCE_SYMBOLS, SYMBOLIZE, SYMBOLS, SYSROOT
 
 if TYPE_CHECKING:
-    from fastprof.core.engine import Holds
+    from fastprof.core.engine import Capabilities
     from fastprof.core.log import Log
     from fastprof.core.model import Batch, Model
 
-    Run = Callable[[Iterable[Batch], Model, Options, Log, Holds], Iterator[Batch]]
+    Run = Callable[[Iterable[Batch], Model, Options, Log, Capabilities], Iterator[Batch]]
 
 # The words of --labels.  own: the input's labels; the others are added as labels.
 LABEL_WORDS = ("own", "thread", "process", "part", "cpu")
@@ -305,7 +305,7 @@ class Facts(NamedTuple):
 
     source: str  # view of the rows
     target: str  # view at the end
-    holds: Holds
+    holds: Capabilities
     options: Options
     merged: bool = False  # several profiles become one
     several: bool = False  # rows of several profiles, merged or not, that have value types
@@ -323,7 +323,7 @@ class Operator(NamedTuple):
 
     source: str
     target: str
-    place: str  # "module:function" of this package, imported when first used
+    code: str  # "module:function" of this package, imported when first used
     title: str  # completes the sentence "... is for TITLE"
     options: tuple[Option[Any], ...] = ()
     when: Callable[[Facts], bool] = lambda facts: True
@@ -333,7 +333,7 @@ class Operator(NamedTuple):
     encoded: bool = False  # accepts Encoded batches if it may use several cores
     streams: bool = False  # gets a list with the batches of each input and reads them in parallel
 
-    def has_place(self, facts: Facts) -> bool:
+    def applies(self, facts: Facts) -> bool:
         """Whether a plan with these facts needs it, or would need it with one of its switches set."""
         return self.source in ("any", facts.source) and self.when(facts)
 
@@ -344,7 +344,7 @@ class Operator(NamedTuple):
         return not self.switches
 
     def load(self) -> Run:
-        found: Run = loaded(f"{__name__}.{self.place}")
+        found: Run = loaded(f"{__name__}.{self.code}")
         return found
 
 
@@ -374,13 +374,13 @@ SELECT = {
 }
 
 
-def keeps_input_labels(view: str, holds: Holds) -> bool:
+def keeps_input_labels(view: str, holds: Capabilities) -> bool:
     """Whether labels of inputs are kept: by samples, parts of graphs and timelines that are written, and processes."""
     written = holds.verbatim if holds.header is None else "input_labels" in holds.header
     return view == "stacks" or written or names_processes(view, holds)
 
 
-def names_processes(view: str, holds: Holds) -> bool:
+def names_processes(view: str, holds: Capabilities) -> bool:
     """Whether the names of processes are written, with the labels of their inputs."""
     return view == "timeline" and holds.header is not None and "thread-names" not in holds.lacks
 
@@ -425,7 +425,7 @@ RENEWABLE = {NAME_ADDRESSES, WITHOUT_ALLOCATOR, FUNCTIONS, RENAME, TRANSFORM, TA
 BEFORE = (NAME_ADDRESSES, WITHOUT_ALLOCATOR, FUNCTIONS, RENAME, TRANSFORM, TAG, COMPUTE, LAST_CALL)
 
 # Operators that keep distinct stacks distinct: frames keep their addresses.
-KEEP_DISTINCT = {NAME_ADDRESSES.place, FUNCTIONS.place}
+KEEP_DISTINCT = {NAME_ADDRESSES.code, FUNCTIONS.code}
 
 # From one view to another.  A pair of views has at most one bridge.
 FOLD_TO_GRAPH = Operator(

@@ -5,14 +5,14 @@ from __future__ import annotations
 from fastprof.bridges import INPUT_LABELS, LABELS, PER_THREAD
 from fastprof.bridges.reported import REPORTED
 from fastprof.core._typing import Any
-from fastprof.core.engine import Holds
+from fastprof.core.engine import Capabilities
 from fastprof.core.log import Log
 from fastprof.core.options import Option, Options
 
 _THREAD = frozenset({"thread", "process"})
 
 
-def separating_labels(options: Options, holds: Holds) -> frozenset[str]:
+def separating_labels(options: Options, holds: Capabilities) -> frozenset[str]:
     """The labels, of thread, process, part and cpu, that keep rows separate that would otherwise be added up."""
     if not holds.labels:
         return _THREAD if holds.threads and options[PER_THREAD] else frozenset()
@@ -20,7 +20,7 @@ def separating_labels(options: Options, holds: Holds) -> frozenset[str]:
     return separating | {"thread", "process", "part"} if options[PER_THREAD] else separating
 
 
-def labels_wanted(options: Options, holds: Holds) -> frozenset[str]:
+def labels_wanted(options: Options, holds: Capabilities) -> frozenset[str]:
     """The labels that samples keep, of LABEL_WORDS."""
     if not holds.labels:
         return _THREAD if holds.threads else frozenset()
@@ -28,7 +28,7 @@ def labels_wanted(options: Options, holds: Holds) -> frozenset[str]:
     return separating_labels(options, holds) | frozenset(own or ())
 
 
-def log_missing_labels(options: Options, holds: Holds, log: Log, found: set[str]) -> None:
+def log_missing_labels(options: Options, holds: Capabilities, log: Log, found: set[str]) -> None:
     """Warn of requested labels that no row has.  `found`: the LABEL_WORDS that some row has."""
     requested = options[LABELS] if holds.labels else ()
     for name in sorted({*(requested or ())} - {"own"} - found):

@@ -59,7 +59,7 @@ def _entry(f: Format) -> dict[str, Any]:
     return {
         "name": f.name,
         "view": f.view,
-        "also": f.also,
+        "also": f.second_view,
         "reads": f.is_read,
         "writes": bool(f.writer),
         "suffixes": list(f.suffixes),
@@ -147,7 +147,7 @@ def _print_section(heading: str, rows: list[tuple[str, str]]) -> None:
 
 
 def _views(f: Format) -> str:
-    return ", ".join(filter(None, (f.view, f.also or f.reads_also)))
+    return ", ".join(filter(None, (f.view, f.second_view or f.reads_also)))
 
 
 def _yes(place: str | bool) -> str:

@@ -2,7 +2,7 @@
 
     --value=NAME    the value type with that name
     otherwise       the default (core/parts.py) of the first part that has rows; for a format that accepts only some
-                    value types (Holds.rank), the best match
+                    value types (Capabilities.rank), the best match
                     If it is 0 in all rows of all inputs: the first of the same kind (a cost, or a number of samples)
                     that has a cost, with a note.
     other parts     the value type with the same name, and the same unit if both have one; otherwise none
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from fastprof.core.engine import EVERYTHING, Holds
+from fastprof.core.engine import EVERYTHING, Capabilities
 from fastprof.core.errors import UsageError, inputs_of, usage_error
 from fastprof.core.log import Log
 from fastprof.core.messages import Message, did_you_mean, some, spelled
@@ -56,7 +56,7 @@ class ChosenValue:
         self,
         name: str | None,
         flag: str,
-        holds: Holds = EVERYTHING,
+        holds: Capabilities = EVERYTHING,
         like: ChosenValue | None = None,
         also: tuple[str, ...] = (),
     ) -> None:

@@ -106,7 +106,7 @@ class Input:
     format: str
     view: str
     other_view: str = ""  # an alternative to `view`: set `view` to it before reading rows
-    both: bool = False  # the rows of `other_view` are read, too, after those of `view`: see OtherView
+    reads_second_view: bool = False  # the rows of `other_view` are read, too, after those of `view`: see OtherView
     addresses: bool = False  # stacks: frames are addresses that can be symbolized
     allocator: bool = False  # stacks: parts may be heaps, whose `drop_frames` are those of an allocator
     formulas: bool = False  # parts may have inherited events
@@ -117,7 +117,7 @@ class Input:
     keeps_stacks: bool = False  # set by plans: no stack is ever removed, nor its frames replaced
     # stacks, set by plans: the next operator adds up rows without their times, so the reader may begin to do so
     summed: bool = False
-    branches: bool = False  # stacks, set by plans: see Holds
+    branches: bool = False  # stacks, set by plans: see Capabilities
     scale: Any = None  # set by `merge`: the factors of its values (bridges/sums/scale.py)
     advice: Entry | None = None  # set after the rows: how to get names, for targets that show them
     n_read: int = 0  # rows, so far
@@ -144,7 +144,7 @@ class OtherView(Input):
 
     def __init__(self, first: Input) -> None:
         self._first = first
-        first.both = True
+        first.reads_second_view = True
         self.name, self.format, self.view = first.name, first.format, first.other_view
         self.selects, self.resolved = first.selects, first.resolved
 
@@ -204,7 +204,7 @@ class Reader(Input):
     def rows(self, capacity: int | None = None, *, encoded: bool = False) -> Iterator[Batch]:
         # readers of several pipes were opened before
         self.model.names.begin(int(self.model.c.n_inputs), self.name)
-        if self.both:
+        if self.reads_second_view:
             self.source.spool()
         return read(self, capacity)
 
@@ -309,7 +309,7 @@ class Scan(NamedTuple):
         return self.columns is None or name.casefold() in self.columns
 
 
-class Holds(NamedTuple):
+class Capabilities(NamedTuple):
     """What a format can hold.  The plan drops and counts everything else, and adds up rows that become equal."""
 
     values: bool = True  # several value types at once
@@ -353,7 +353,7 @@ class Holds(NamedTuple):
     header: frozenset[str] | None = None  # the fields of parts that it writes; None: all
 
 
-EVERYTHING = Holds()
+EVERYTHING = Capabilities()
 
 # Fields of parts in profile.proto, for which OpenTelemetry has attributes.
 PPROF_FIELDS = frozenset(
@@ -409,7 +409,7 @@ class Format(NamedTuple):
     converter: str | Callable[..., Any] = ""  # instead of a reader: see inputs/converted.py
     plugin: str = ""  # of another package: which, for messages
     prefixes: tuple[str, ...] = ()  # of file names, as in callgrind.out.123
-    holds: Holds = EVERYTHING
+    holds: Capabilities = EVERYTHING
     in_order: bool = False  # a graph without calls: rows are usually sorted by function and line, each position once
     reads: tuple[Option[Any], ...] = ()  # options that its reader uses
     selects: tuple[Option[Any], ...] = ()  # filters that its reader applies; for other inputs an operator does
@@ -417,8 +417,8 @@ class Format(NamedTuple):
     room: str = ""  # the format's package; set by the registry
     budget: Budget | None = None  # made for viewers with a size limit
     row_bytes: int = 0  # timeline: the minimum size of a row in an uncompressed file; 0: unknown
-    also: str = ""  # another view that it can be written from, if all inputs have it
-    both: bool = False  # a file holds rows of both views
+    second_view: str = ""  # another view that it can be written from, if all inputs have it
+    holds_both: bool = False  # a file holds rows of both views
     reads_also: str = ""  # another view that some of its files have, or that an option reads
     docs: str = ""  # its page, if not docs/formats/NAME.md
 
@@ -427,7 +427,7 @@ class Format(NamedTuple):
         views = {*of}
         if self.view == "any":
             return views.pop() if len(views) == 1 else "graph" if "graph" in views else "stacks"
-        return self.also if views == {self.also} else self.view
+        return self.second_view if views == {self.second_view} else self.view
 
     def reader_class(self) -> Callable[[Source, Model, Options, Log], Reader]:
         """A class, or a function that chooses a class by the input's content."""
@@ -465,7 +465,7 @@ def read(reader: Reader, capacity: int | None = None) -> Iterator[Batch]:
 def read_other(second: Reader, capacity: int | None = None) -> Iterator[Batch]:
     """The rows of the other view of an input, by a new reader."""
     del second.model.inputs[-1], second.model.formats[-1]  # those of the first reader
-    second.view, second.both, second.is_second = second.other_view, True, True
+    second.view, second.reads_second_view, second.is_second = second.other_view, True, True
     return read(second, capacity)
 
 

@@ -406,7 +406,7 @@ class Model:
         self._checked = n
 
     def empty_stacks(self) -> None:
-        """Remove all stacks; their ids are reused.  Only if they are not needed any more (Holds.keeps_stacks).
+        """Remove all stacks; their ids are reused.  Only if they are not needed any more (Capabilities.keeps_stacks).
 
         Does nothing the first time if a reader needs them.
         """

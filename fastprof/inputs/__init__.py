@@ -243,11 +243,11 @@ class Inputs:
         if second:
             yield from read_other(reader, capacity)
         else:
-            for fact in ("view", "summed", "both", "keeps_stacks", "branches"):  # set by the plan
+            for fact in ("view", "summed", "reads_second_view", "keeps_stacks", "branches"):  # set by the plan
                 setattr(reader, fact, getattr(seen, fact))
             yield from reader.rows(capacity, encoded=encoded)
             seen.n_read, seen.advice = reader.n_read, reader.advice
-            seen.has_other_rows = seen.both and reader.has_other_rows()
+            seen.has_other_rows = seen.reads_second_view and reader.has_other_rows()
         self._open.remove(source)
         source.close()
 

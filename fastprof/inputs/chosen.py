@@ -17,7 +17,7 @@ from fastprof import plan
 from fastprof.bridges import FUNCTION, MOD_FILENAME, MOD_FUNCNAME, MOD_OBJECT, OBJECT, OPERATORS, SET_LABEL
 from fastprof.bridges.transforms import COLLAPSE_OBJECT, COLLAPSE_RECURSION, HIDE, HIDE_OBJECT
 from fastprof.core._typing import Any
-from fastprof.core.engine import Format, Holds, Input
+from fastprof.core.engine import Capabilities, Format, Input
 from fastprof.core.errors import UsageError
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
@@ -26,7 +26,7 @@ from fastprof.formats.archive import MEMBER
 from fastprof.inputs.stored import Given
 
 # Addresses get names only with `symbols`.
-ROWS = plan.End("open", holds=Holds(verbatim=True), single=True, code="verbs.profile:pulled")
+ROWS = plan.End("open", holds=Capabilities(verbatim=True), single=True, code="verbs.profile:pulled")
 
 # In the order in which a plan applies them.
 _IN_ORDER = (

@@ -9,7 +9,7 @@ from fastprof.bridges import MAX_MEMORY, PER_THREAD
 from fastprof.bridges.rows.pair import RULES, Pairs
 from fastprof.bridges.sums.aggregate import Table
 from fastprof.bridges.sums.sum import added_up
-from fastprof.core.engine import Holds
+from fastprof.core.engine import Capabilities
 from fastprof.core.log import Log
 from fastprof.core.messages import counted
 from fastprof.core.model import Batch, Model
@@ -54,7 +54,7 @@ def read_all(
     for side, view, batches in sides:
         noted = pairs.noted(batches, side) if pair else batches
         if view == "stacks":
-            rows = added_up(noted, model, own, log, Holds(renews_stacks=renews_stacks))
+            rows = added_up(noted, model, own, log, Capabilities(renews_stacks=renews_stacks))
         else:
             rows = _by_part(noted, model, options)
         summed.append((side, view, rows))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from fastprof import formats, plan
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.engine import Format, Holds
+from fastprof.core.engine import Capabilities, Format
 from fastprof.core.errors import UsageError, usage_error
 from fastprof.core.log import Log
 from fastprof.core.options import SPLIT, Option, checked
@@ -64,7 +64,7 @@ def converted(
     keep_going: bool | None = None,
     durable: bool = True,
     idle: Callable[[Option[Any]], None] | None = None,
-    of: tuple[str, Holds] | None = None,
+    of: tuple[str, Capabilities] | None = None,
     columns: Iterable[str] = (),
 ) -> Log:
     """For `convert`, `merge` and `batch`.

@@ -19,7 +19,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.c_memory import owned
 from fastprof.core.chosen_value import ChosenValue, own_calls, recorded_inclusive
-from fastprof.core.engine import Holds, batches_of
+from fastprof.core.engine import Capabilities, batches_of
 from fastprof.core.errors import FastprofError, check_sums, inputs_of, usage_error
 from fastprof.core.labels import GROUP_END, label_text
 from fastprof.core.log import Log
@@ -172,7 +172,7 @@ class FunctionCosts:
             self.begin_timeline()
             rows = self._added(rows, lib.FP_FOLD_CALLS)
         elif pipeline.view == "stacks":
-            holds = Holds(keeps_stacks=not pipeline.renews_stacks, of_one=len([*pipeline.inputs]) == 1)
+            holds = Capabilities(keeps_stacks=not pipeline.renews_stacks, of_one=len([*pipeline.inputs]) == 1)
             rows = self._chosen(self.value.settled(compared(rows), self.model))
             rows = projected(rows, self.model, pipeline.options, log, holds, self._add_inclusive, self._self_costs)
         else:

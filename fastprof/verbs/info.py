@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from fastprof import plan
 from fastprof.bridges import OPERATORS, SELECT
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.engine import Holds, Reader, Summary
+from fastprof.core.engine import Capabilities, Reader, Summary
 from fastprof.core.errors import FastprofError
 from fastprof.core.log import Log
 from fastprof.core.model import KINDS, OPS, Model, Part
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 # Rows are counted while they are read.
 END = plan.End(
     "info",
-    holds=Holds(names=False),
-    does=tuple(one._replace(options=()) for one in OPERATORS),
+    holds=Capabilities(names=False),
+    performs=tuple(one._replace(options=()) for one in OPERATORS),
     single=True,
     code="verbs.info:described",
 )

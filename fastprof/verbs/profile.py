@@ -14,7 +14,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.arrow_column import ArrowColumn, Decoder
 from fastprof.core.c_memory import owned
-from fastprof.core.engine import EVERYTHING, Holds, Scan
+from fastprof.core.engine import EVERYTHING, Capabilities, Scan
 from fastprof.core.errors import FastprofError, UnknownId, UsageError
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, ValueType
@@ -52,7 +52,7 @@ def table_end(name: str | None, scan: Scan = EVERYTHING.scan) -> plan.End:
     # symbols change the number of frames, and so the ids of stacks
     names = name != "samples" or scan.functions is not None or any(map(scan.reads, ("function", "stack_id")))
     keeps = name != "samples" or scan.reads("stack_id")  # ids of stacks are those of the model
-    holds = Holds(table=True, all_tables=True, unmerged=True, scan=scan, names=names, keeps_stacks=keeps)
+    holds = Capabilities(table=True, all_tables=True, unmerged=True, scan=scan, names=names, keeps_stacks=keeps)
     return plan.End("table", holds=holds, fixes={TABLE: name}, single=True, code="verbs.profile:pulled")
 
 

@@ -12,7 +12,7 @@ from fastprof import bridges, plan
 from fastprof.bridges.sums.heap_values import Heaps
 from fastprof.core import urls
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
-from fastprof.core.engine import Holds
+from fastprof.core.engine import Capabilities
 from fastprof.core.errors import UsageError, inputs_of, printable, usage_error
 from fastprof.core.function_names import Place
 from fastprof.core.log import Log, percent
@@ -66,9 +66,9 @@ SUM = Option("sum", Switch(), False, group="input", help="add up all inputs, as 
 _NAMED = 3  # inputs in a title
 END = plan.End(
     "report",
-    holds=Holds(unmerged=True, allocator=False),
+    holds=Capabilities(unmerged=True, allocator=False),
     options=(bridges.PRUNE, SOURCE, ASM, PAIR, SUM, bridges.MAX_MEMORY),
-    does=(bridges.FOLD_TO_STACKS, bridges.PROJECT, bridges.ESTIMATE, bridges.SUM_PLACES, bridges.ONE_VALUE),
+    performs=(bridges.FOLD_TO_STACKS, bridges.PROJECT, bridges.ESTIMATE, bridges.SUM_PLACES, bridges.ONE_VALUE),
     fixes={
         bridges.PER_THREAD: True,
         bridges.LABELS: None,

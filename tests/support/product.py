@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from fastprof import formats, plan
 from fastprof.core import source as fastprof_source
-from fastprof.core.engine import EVERYTHING, Holds, Reader, read
+from fastprof.core.engine import EVERYTHING, Capabilities, Reader, read
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
@@ -139,7 +139,7 @@ Context = tuple[tuple[bytes, ...], tuple[Any, ...], tuple[int, ...]]  # names, (
 
 
 def contexts(
-    data: bytes | Path, options: Options, holds: Holds = EVERYTHING, capacity: int | None = None
+    data: bytes | Path, options: Options, holds: Capabilities = EVERYTHING, capacity: int | None = None
 ) -> list[Context]:
     """A timeline as stacks, in the order of their rows; each row is looked up during its batch."""
     opened = open_input(data, options)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fastprof import plan
-from fastprof.core.engine import Holds
+from fastprof.core.engine import Capabilities
 from fastprof.core.model import Batch
 from fastprof.core.options import Options
 from tests.reference import filters as reference
@@ -26,7 +26,7 @@ class Reading:
         options = Options(**HERE.given | given)
         opened = open_input(data, options, None, from_)
         self.model, self.log, self.view = opened.model, opened.log, opened.reader.view
-        made = plan.make([[opened.reader]], plan.End("test", holds=Holds(verbatim=True)), options)
+        made = plan.make([[opened.reader]], plan.End("test", holds=Capabilities(verbatim=True)), options)
         numbers: dict[int, int] = {}
         self.rows: list[Row] = []
         self._functions: dict[tuple[int, int], reference.Function] = {}

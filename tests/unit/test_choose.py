@@ -10,7 +10,7 @@ import pytest
 import fastprof
 from fastprof.bridges import VALUE
 from fastprof.bridges.rows.choose import one_value
-from fastprof.core.engine import EVERYTHING, Holds
+from fastprof.core.engine import EVERYTHING, Capabilities
 from fastprof.core.errors import UsageError
 from fastprof.core.log import Log
 from fastprof.core.model import Model, ValueType
@@ -39,11 +39,11 @@ def stacks(rows: list[tuple[int, ...]], types: list[ValueType], default: str | N
 
 
 ALLOC = [ValueType("alloc", "count"), ValueType("space", "bytes"), ValueType("cpu", "nanoseconds")]
-ONE = Holds(values=False)
+ONE = Capabilities(values=False)
 
 
 def chosen(
-    rows: list[tuple[int, ...]], holds: Holds = ONE, default: str | None = None, **options: Any
+    rows: list[tuple[int, ...]], holds: Capabilities = ONE, default: str | None = None, **options: Any
 ) -> tuple[str, list[int], Log]:
     """The name of the kept type, its values, and the report."""
     model, batches = stacks(rows, ALLOC, default)
@@ -116,9 +116,9 @@ def test_a_format_says_what_suits_it() -> None:
     def rank(value_type: ValueType) -> int | None:
         return {"count": 1, "bytes": 0}.get(value_type.unit)
 
-    assert chosen([(1, 10, 100)], Holds(values=False, rank=rank))[0] == "space"
+    assert chosen([(1, 10, 100)], Capabilities(values=False, rank=rank))[0] == "space"
     with pytest.raises(UsageError, match=r"value types are alloc, space, cpu: the format only holds"):
-        chosen([(1, 10, 100)], Holds(values=False, rank=lambda value_type: None))
+        chosen([(1, 10, 100)], Capabilities(values=False, rank=lambda value_type: None))
 
 
 def test_types_of_which_one_tells_the_others_are_not_lost(tmp_path: Path) -> None:

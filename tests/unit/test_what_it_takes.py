@@ -98,13 +98,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from fastprof.core.engine import Holds
+from fastprof.core.engine import Capabilities
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 
 
-def twice(batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds) -> Iterator[Batch]:
+def twice(batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities) -> Iterator[Batch]:
     for batch in batches:
         yield batch
         yield batch

@@ -16,7 +16,7 @@ from fastprof.bridges.sums.sum import repeated
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.c_memory import owned
-from fastprof.core.engine import CAPACITY, Budget, Holds
+from fastprof.core.engine import CAPACITY, Budget, Capabilities
 from fastprof.core.errors import check_sums, inputs_of, usage_error
 from fastprof.core.log import Log, percent
 from fastprof.core.messages import spelled
@@ -51,7 +51,7 @@ class Trim:
     least = "with everything in [pruned]"  # what is left at the highest rank
     first_time: int | None = None
 
-    def __init__(self, model: Model, size: Budget, options: Options, holds: Holds, split: str | None) -> None:
+    def __init__(self, model: Model, size: Budget, options: Options, holds: Capabilities, split: str | None) -> None:
         new = lib.fp_fit_stacks_new(model.c, split is not None)
         self._c = owned(new, lib.fp_fit_stacks_free, "the stacks of a profile")
         self._model, self._size, self._options, self._holds = model, size, options, holds

@@ -27,7 +27,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.c_memory import owned
 from fastprof.core.chosen_value import own_calls
-from fastprof.core.engine import EVERYTHING, Holds, batches_of
+from fastprof.core.engine import EVERYTHING, Capabilities, batches_of
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log, percent
 from fastprof.core.messages import counted
@@ -54,7 +54,7 @@ _BY = {"function": lib.FP_BY_FUNCTION, "line": lib.FP_BY_LINE, "address": lib.FP
 
 
 def to_stacks(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """Estimated stacks of a call graph: one part, or several as separated by labels of inputs, `--labels` and
     `--per-thread`.

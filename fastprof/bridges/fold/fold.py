@@ -25,7 +25,7 @@ from fastprof.bridges.sums.sum import to_sum
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, ClassVar
 from fastprof.core.c_memory import owned
-from fastprof.core.engine import EVERYTHING, Holds, batches_of
+from fastprof.core.engine import EVERYTHING, Capabilities, batches_of
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
@@ -43,7 +43,7 @@ def _value_types(in_ticks: bool) -> list[ValueType]:
 
 
 def to_graph(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """Call arcs in one part, or one per thread with `per_thread`.
 
@@ -94,7 +94,7 @@ class Functions:
 
 
 def to_stacks(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """The context tree, each call path once, with the values of `to_graph`.
 

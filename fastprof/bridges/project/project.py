@@ -28,7 +28,7 @@ from fastprof.bridges.sums.aggregate import Table
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.c_memory import owned
-from fastprof.core.engine import EVERYTHING, Holds, batches_of
+from fastprof.core.engine import EVERYTHING, Capabilities, batches_of
 from fastprof.core.errors import FastprofError, check_sums, inputs_of
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
@@ -50,7 +50,7 @@ def to_graph(
     model: Model,
     options: Options,
     log: Log,
-    holds: Holds = EVERYTHING,
+    holds: Capabilities = EVERYTHING,
     seen: Callable[[fp_project, list[ValueType]], None] = lambda project, events: None,
     self_costs: Callable[[Iterator[Batch]], Iterator[Batch]] | None = None,
 ) -> Iterator[Batch]:
@@ -115,7 +115,7 @@ class _Graph:
         self,
         model: Model,
         options: Options,
-        holds: Holds,
+        holds: Capabilities,
         seen: Callable[[fp_project, list[ValueType]], None],
         self_costs: Callable[[Iterator[Batch]], Iterator[Batch]] | None,
     ) -> None:

@@ -15,14 +15,14 @@ from fastprof.core._c import lib
 from fastprof.core._typing import Any
 from fastprof.core.allocators import KEEP_ALLOCATOR, drops_allocator, is_function, is_object
 from fastprof.core.c_memory import owned
-from fastprof.core.engine import EVERYTHING, Holds
+from fastprof.core.engine import EVERYTHING, Capabilities
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 
 
 def without_allocator(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """The batches, with the stacks of heaps replaced in place.  Memory: 4 bytes for each of the model's stacks."""
     if options[KEEP_ALLOCATOR]:

@@ -21,7 +21,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.arrow_column import WIDTHS, ArrowColumn, Texts
 from fastprof.core.c_memory import address_of, owned
-from fastprof.core.engine import EVERYTHING, Holds, Scan
+from fastprof.core.engine import EVERYTHING, Capabilities, Scan
 from fastprof.core.errors import FastprofError, check_sums, inputs_of
 from fastprof.core.log import Log
 from fastprof.core.model import KINDS, OPS, Batch, Model, ValueType
@@ -164,7 +164,7 @@ def _room(array: Pointer[int], type_: str, used: int, need: int) -> Pointer[int]
 class _Table:
     """Makes the rows of one table."""
 
-    def __init__(self, name: str, model: Model, log: Log, holds: Holds) -> None:
+    def __init__(self, name: str, model: Model, log: Log, holds: Capabilities) -> None:
         self.name = name
         self.scan = holds.scan
         self._elsewhere = {column.casefold() for column in holds.columns}
@@ -392,7 +392,7 @@ def _needed(batches: Iterable[Batch], model: Model, scan: Scan, *, numbered: boo
 
 
 def of_timeline(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Rows]:
     """The table of a timeline, 128 Ki rows at a time; at least one batch, which may be empty.
 
@@ -422,20 +422,20 @@ def of_timeline(
 
 
 def of_stacks(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Rows]:
     """The table of stacks.  Errors: FastprofError for value types that first appear in a later part."""
     return _rows(options[TABLE] or TABLES["stacks"][0], batches, model, log, holds)
 
 
 def of_graph(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Rows]:
     """The table of a graph."""
     return _rows("graph", batches, model, log, holds)
 
 
-def _rows(name: str, batches: Iterable[Batch], model: Model, log: Log, holds: Holds) -> Iterator[Rows]:
+def _rows(name: str, batches: Iterable[Batch], model: Model, log: Log, holds: Capabilities) -> Iterator[Rows]:
     table = _Table(name, model, log, holds)
     for batch in batches:
         yield from table.put(batch)

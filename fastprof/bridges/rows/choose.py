@@ -6,8 +6,8 @@ Kept: everything else.  Lost: the other value types, which are counted unless th
 
 core/chosen_value.py chooses the value type.  If it is 0 in all rows, nothing is written (Log.zeros).
 
-Some formats hold either one value type or certain ones together (Holds.together).  The latter are kept if the first
-part has them and the user named none.
+Some formats hold either one value type or certain ones together (Capabilities.together).  The latter are kept if the
+first part has them and the user named none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fastprof.bridges import VALUE
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi
 from fastprof.core.chosen_value import ChosenValue
-from fastprof.core.engine import EVERYTHING, Holds
+from fastprof.core.engine import EVERYTHING, Capabilities
 from fastprof.core.loaded import copied
 from fastprof.core.log import Log
 from fastprof.core.messages import Message, some
@@ -29,7 +29,7 @@ from fastprof.core.options import Options
 
 
 def one_value(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """The same rows with one value column; parts without it have no rows.
 
@@ -66,8 +66,11 @@ def one_value(
     changed.end()
 
 
-def _together(batches: Iterable[Batch], model: Model, options: Options, holds: Holds) -> tuple[bool, Iterable[Batch]]:
-    """Whether the value types of Holds.together are kept, because the first part has them; and the same batches."""
+def _together(
+    batches: Iterable[Batch], model: Model, options: Options, holds: Capabilities
+) -> tuple[bool, Iterable[Batch]]:
+    """Whether the value types of Capabilities.together are kept, because the first part has them; and the same
+    batches."""
     rows = iter(batches)
     first = next(rows, None) if holds.together and options[VALUE] is None else None
     if first is None:

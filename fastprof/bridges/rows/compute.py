@@ -17,7 +17,7 @@ from functools import partial
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
-from fastprof.core.engine import EVERYTHING, Holds
+from fastprof.core.engine import EVERYTHING, Capabilities
 from fastprof.core.errors import FastprofError, inputs_of
 from fastprof.core.formulas import Formulas
 from fastprof.core.loaded import copied
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def compute(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """The batches with an additional column for each inherited event of their part.
 

@@ -21,7 +21,7 @@ from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.c_memory import owned
-from fastprof.core.engine import EVERYTHING, Holds, Summary
+from fastprof.core.engine import EVERYTHING, Capabilities, Summary
 from fastprof.core.errors import check_sums
 from fastprof.core.labels import keys_in, which
 from fastprof.core.loaded import copied
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def select(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """The rows of one input that `options` choose by PART, TIME_RANGE, THREADS and LABEL.
 
@@ -141,7 +141,7 @@ class _Labels:
 
 
 def functions(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """The rows of functions that match.  Batches are changed in place; one that becomes empty is left out."""
     patterns = {

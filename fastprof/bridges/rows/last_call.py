@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core.c_memory import owned
-from fastprof.core.engine import EVERYTHING, Holds
+from fastprof.core.engine import EVERYTHING, Capabilities
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
@@ -22,7 +22,7 @@ from fastprof.core.options import Options
 
 
 def last_call(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """Batches changed in place."""
     c = owned(lib.fp_last_call_new(model.c), lib.fp_last_call_free, "the last calls of stacks")

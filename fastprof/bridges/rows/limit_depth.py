@@ -14,7 +14,7 @@ from fastprof.bridges import MAX_DEPTH
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import lib
 from fastprof.core.c_memory import owned
-from fastprof.core.engine import EVERYTHING, Holds
+from fastprof.core.engine import EVERYTHING, Capabilities
 from fastprof.core.errors import inputs_of
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
@@ -22,7 +22,7 @@ from fastprof.core.options import Options
 
 
 def limit_depth(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """The batches, with their stacks replaced in place.  Memory: 8 bytes per stack."""
     limit = options[MAX_DEPTH]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from fastprof.bridges import RENAME_VALUES, TAGLEAF, TAGROOT
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._typing import Any
-from fastprof.core.engine import Holds
+from fastprof.core.engine import Capabilities
 from fastprof.core.errors import NothingLeft, inputs_of
 from fastprof.core.log import Log
 from fastprof.core.messages import joined, spelled
@@ -38,7 +38,7 @@ class LossWatch:
             self._names = Names(options)
         return self._names
 
-    def watch(self, model: Model, holds: Holds, log: Log) -> Any:
+    def watch(self, model: Model, holds: Capabilities, log: Log) -> Any:
         """What counts losses on the way to the end."""
         from fastprof.bridges.rows.unrepresentable import Unrepresentable
 

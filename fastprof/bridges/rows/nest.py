@@ -15,7 +15,7 @@ from fastprof.bridges import TIME_UNIT
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core.c_memory import owned
-from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
+from fastprof.core.engine import CAPACITY, EVERYTHING, Capabilities
 from fastprof.core.errors import check_sums, inputs_of, usage_error
 from fastprof.core.loaded import copied
 from fastprof.core.log import Log
@@ -56,7 +56,7 @@ class Clocks:
 
 
 def nest(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """Nested batches, whose parts have a clock of nanoseconds, or none if times are in ticks.
 

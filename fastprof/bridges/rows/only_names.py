@@ -16,7 +16,7 @@ from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.c_memory import owned
-from fastprof.core.engine import EVERYTHING, Holds
+from fastprof.core.engine import EVERYTHING, Capabilities
 from fastprof.core.errors import check_sums
 from fastprof.core.function_names import marks, place_of
 from fastprof.core.log import Log
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def only_names(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """The batches, with their stacks replaced in place.  Memory is linear in distinct frames and stacks."""
     restack = new_restack(model, "the names of stacks", lib.FP_FRAMES_ONLY_NAMES, ahead=holds.replaces_frames)

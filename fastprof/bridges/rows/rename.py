@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from fastprof.bridges import LONGEST_NAME, MOD_FILENAME, MOD_FUNCNAME, MOD_OBJECT
 from fastprof.core._c import ffi, lib
 from fastprof.core.c_memory import owned
-from fastprof.core.engine import EVERYTHING, Holds
+from fastprof.core.engine import EVERYTHING, Capabilities
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
@@ -24,7 +24,7 @@ from fastprof.core.substitution import parse
 
 
 def rename(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """The batches, with their ids replaced in place.  Memory is linear in distinct functions, frames and stacks."""
     changes = {

@@ -19,7 +19,7 @@ from fastprof.bridges import TAGLEAF, TAGROOT
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core.c_memory import owned
-from fastprof.core.engine import EVERYTHING, Holds
+from fastprof.core.engine import EVERYTHING, Capabilities
 from fastprof.core.errors import check_sums
 from fastprof.core.labels import NONE, values_of
 from fastprof.core.log import Log
@@ -29,7 +29,7 @@ from fastprof.core.thread_names import ThreadNames
 
 
 def tag(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """The batches with their new stacks.  Memory is linear in distinct stacks with labels, and distinct labels."""
     frames = _Frames(model)
@@ -43,7 +43,7 @@ def tag(
 
 
 def thread_roots(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """The batches, with the name of each row's process and thread as outermost frame.
 

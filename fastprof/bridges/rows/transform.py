@@ -21,7 +21,7 @@ from fastprof.bridges.transforms import COLLAPSE_OBJECT, COLLAPSE_RECURSION, HID
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.c_memory import owned
-from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
+from fastprof.core.engine import CAPACITY, EVERYTHING, Capabilities
 from fastprof.core.errors import check_sums, inputs_of
 from fastprof.core.log import Log
 from fastprof.core.messages import spelled
@@ -30,7 +30,7 @@ from fastprof.core.options import Option, Options
 
 
 def transform(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """The batches with what the options leave.  Those of stacks and graphs are changed in place.
 

@@ -1,8 +1,8 @@
 """Counts attributes that a target cannot hold, once for each table entry that has them.
 
-The doors of formats declare what they lack: `Holds.lacks` and `Holds.header`.  Bridges and writers count the rows that
-they drop.  Attributes of functions, objects, threads and parts are counted here, after the last row, by entry, not by
-row.
+The doors of formats declare what they lack: `Capabilities.lacks` and `Capabilities.header`.  Bridges and writers count
+the rows that they drop.  Attributes of functions, objects, threads and parts are counted here, after the last row, by
+entry, not by row.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fastprof.bridges import names_processes
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
-from fastprof.core.engine import Holds
+from fastprof.core.engine import Capabilities
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.parts import comments_of, remarks_of
@@ -57,7 +57,7 @@ CODES = LACKS | {
     "unshown-arcs",
 }
 
-# Fields of a part with their printed names; Holds.header lists those that the target keeps.
+# Fields of a part with their printed names; Capabilities.header lists those that the target keeps.
 HEADER = {
     "command": "command",
     "comments": "comments",
@@ -80,7 +80,7 @@ HEADER = {
 class Unrepresentable:
     """Counts the losses between `given`, the rows read, and `taken`, the rows written."""
 
-    def __init__(self, model: Model, holds: Holds, log: Log) -> None:
+    def __init__(self, model: Model, holds: Capabilities, log: Log) -> None:
         self._model, self._holds, self._log = model, holds, log
         self._given: dict[int, str] = {}  # the view of each part
         self._taken: dict[int, str] = {}

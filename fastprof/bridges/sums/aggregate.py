@@ -33,7 +33,7 @@ from fastprof.bridges.sums.sorted_runs import Runs
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.c_memory import owned
-from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
+from fastprof.core.engine import CAPACITY, EVERYTHING, Capabilities
 from fastprof.core.errors import OutOfOrder, check_sums
 from fastprof.core.log import Log
 from fastprof.core.messages import counted
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 def aggregate(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """Add up each part separately."""
     table: Table | None = None
@@ -64,7 +64,7 @@ def aggregate(
 
 
 def merge(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """Add up all parts into one for each set of labels of inputs; with `--per-thread`, also for each thread."""
     tables: dict[tuple[Any, Any], Table] = {}
@@ -111,7 +111,7 @@ def _by_labels(of: tuple[tuple[Any, Any], Table]) -> tuple[Any, list[tuple[bool,
 
 
 def lines(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """Self costs by file, function name and line, of all parts and objects together.
 
@@ -128,7 +128,7 @@ def lines(
 
 
 def lines_in_order(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """`lines` for one input whose rows are sorted already: each is passed on immediately.
 
@@ -144,7 +144,7 @@ def lines_in_order(
 
 
 def merge_lines_in_order(
-    inputs: list[Iterator[Batch]], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    inputs: list[Iterator[Batch]], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """`lines` for several sorted inputs: sums are passed on while all inputs are read (lines_merge.h).
 

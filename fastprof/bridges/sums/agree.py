@@ -13,7 +13,7 @@ from fastprof.bridges import INTERSECT, UNION, VALUE
 from fastprof.bridges.sums.reported import REPORTED
 from fastprof.core._c import ffi
 from fastprof.core._typing import Any
-from fastprof.core.engine import EVERYTHING, Holds
+from fastprof.core.engine import EVERYTHING, Capabilities
 from fastprof.core.errors import UsageError, inputs_of, usage_error
 from fastprof.core.loaded import copied
 from fastprof.core.log import Log
@@ -128,7 +128,7 @@ def _listed(types: list[ValueType]) -> str:
 
 
 def common(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """The merged rows with the value types that every part has, without the others.
 

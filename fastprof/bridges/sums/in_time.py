@@ -16,7 +16,7 @@ from fastprof.bridges.sums.reported import REPORTED
 from fastprof.bridges.sums.sum import repeated
 from fastprof.core._c import lib
 from fastprof.core.c_memory import owned
-from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
+from fastprof.core.engine import CAPACITY, EVERYTHING, Capabilities
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import MAX_MEMORY, Options
@@ -24,7 +24,7 @@ from fastprof.core.spill import MOST_ROUNDS, Spilled
 
 
 def in_time(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """The rows of one input.  Those with a time keep their labels, from which a writer may know a thread's name."""
     by_time = _ByTime(min(options[MAX_MEMORY], MOST_ROUNDS), model)

@@ -23,7 +23,7 @@ from fastprof.core.parts import labels_of
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer, fp_scale
-    from fastprof.core.engine import Holds, Input
+    from fastprof.core.engine import Capabilities, Input
     from fastprof.core.options import Options
 
 Labels = Mapping[tuple[str, str], int]
@@ -62,7 +62,7 @@ class Scaled:
         self._by_label: list[int] = []
         self._err = ffi.new("struct fp_err *")
 
-    def begin(self, input_: Input, rows: Iterator[Batch], options: Options, holds: Holds) -> Iterator[Batch]:
+    def begin(self, input_: Input, rows: Iterator[Batch], options: Options, holds: Capabilities) -> Iterator[Batch]:
         """The rows of an input as they are before other operators, which give them one by one.
 
         Equal samples become one row before fractions of them are rounded, unless their times are kept.

@@ -21,7 +21,7 @@ from fastprof.bridges.sums.sorted_runs import Merge, Sorted
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Pull
 from fastprof.core.c_memory import owned
-from fastprof.core.engine import EVERYTHING, Holds, batches_of
+from fastprof.core.engine import EVERYTHING, Capabilities, batches_of
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def to_sum(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """One part with every distinct (stack, labels, thread) once, in an order independent of that of the inputs.
 
@@ -44,7 +44,7 @@ def to_sum(
 
 
 def added_up(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """`to_sum`, which has read all batches when it returns, but has added no stacks to the model yet."""
     found = set[str]()
@@ -75,7 +75,7 @@ def added_up(
 
 
 def repeated(
-    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Holds = EVERYTHING
+    batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """The rows of one input, part by part, with equal rows added up, depth first.
 
@@ -140,7 +140,7 @@ class StackSums:
     """
 
     def __init__(
-        self, model: Model, options: Options, log: Log, holds: Holds, found: set[str], *, inputs: bool = True
+        self, model: Model, options: Options, log: Log, holds: Capabilities, found: set[str], *, inputs: bool = True
     ) -> None:
         self._c = owned(lib.fp_sum_new(model.c), lib.fp_sum_free, "the sums of stacks")
         self._model, self._log, self._holds = model, log, holds

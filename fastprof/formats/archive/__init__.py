@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastprof.core.engine import NO, SURE, Format, Holds
+from fastprof.core.engine import NO, SURE, Capabilities, Format
 from fastprof.core.options import Option, Text, Whole
 
 MAGIC = b"\x89FPA\r\n\x1a\n"
@@ -30,7 +30,7 @@ FORMATS = (
         sniff=lambda head: SURE if head.startswith(MAGIC) else NO,
         reader="read:ArchiveReader",
         writer="write:ArchiveWriter",
-        holds=Holds(verbatim=True, model_order=True),
+        holds=Capabilities(verbatim=True, model_order=True),
         selects=(MEMBER,),
         writes=(LEVEL,),
     ),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fastprof.core.engine import MAYBE, NO, SURE, Format, Holds
+from fastprof.core.engine import MAYBE, NO, SURE, Capabilities, Format
 
-_TABLE = Holds(
+_TABLE = Capabilities(
     repeats_frames=True,
     table=True,
     lacks=frozenset(

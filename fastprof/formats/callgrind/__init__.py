@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastprof.core import lazy_re as re
-from fastprof.core.engine import MAYBE, NO, SURE, Format, Holds
+from fastprof.core.engine import MAYBE, NO, SURE, Capabilities, Format
 from fastprof.core.options import Option, Switch
 
 COMPRESS_NAMES = Option(
@@ -78,7 +78,7 @@ _CALLGRIND = Format(
     sniff=sniff,
     reader="read:CallgrindReader",
     writer="write:CallgrindWriter",
-    holds=Holds(
+    holds=Capabilities(
         lacks=_GRAPH_LACKS,
         header=frozenset({"pid", "thread", "number", "command", "trigger", "descriptions", "comments", "input_labels"})
         | _SAMPLING,
@@ -93,7 +93,7 @@ _CACHEGRIND = Format(
     suffixes=(".cachegrind",),
     prefixes=("cachegrind.out",),
     sniff=lambda head: MAYBE if is_cachegrind(head) else NO,
-    holds=Holds(
+    holds=Capabilities(
         calls=False,
         lacks=_GRAPH_LACKS | {"objects", "addresses", "long-names", "inherited-events"},
         header=frozenset({"command", "descriptions", "comments", "input_labels"}) | _SAMPLING,

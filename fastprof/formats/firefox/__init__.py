@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastprof.core.engine import MAYBE, NO, SURE, Budget, Format, Holds
+from fastprof.core.engine import MAYBE, NO, SURE, Budget, Capabilities, Format
 from fastprof.core.options import BUDGET, MAX_MEMORY, SPLIT, Option, Switch
 
 MARKERS = Option(
@@ -37,13 +37,13 @@ FORMATS = (
     Format(
         name="firefox",
         view="stacks",
-        also="timeline",
+        second_view="timeline",
         title="profile of Firefox, samply or profiler.firefox.com (JSON)",
         suffixes=(".profile.json", ".firefox.json"),
         sniff=sniff,
         reader="read:FirefoxReader",
         writer="write:FirefoxWriter",
-        holds=Holds(
+        holds=Capabilities(
             nested=True,
             labels=False,
             threads=True,

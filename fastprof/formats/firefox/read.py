@@ -400,7 +400,7 @@ class FirefoxReader(Reader):
         is_timeline = self.view == "timeline"
         samples = (lib.FP_FIREFOX_SAMPLES, lib.FP_FIREFOX_JS, lib.FP_FIREFOX_NATIVE)
         found = counts_of(r.counts)
-        if self.both and not self.is_second:
+        if self.reads_second_view and not self.is_second:
             found["counters"] = 0
         if self.is_second:
             log.count_all(REPORTED, {code: found[code] for code in _OF_MARKERS})
@@ -408,7 +408,7 @@ class FirefoxReader(Reader):
         if is_timeline:
             tables = (r.tables[i] for i in range(r.n_tables))
             log.count(REPORTED["samples"], sum(max(table.numbers) for table in tables if table.kind in samples))
-        if is_timeline or self.both:
+        if is_timeline or self.reads_second_view:
             found["markers"] = 0
         log.count_all(REPORTED, found | {"cpu-units": self._unread_cpu})
         facts = log.facts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastprof.core import lazy_re as re
-from fastprof.core.engine import MAYBE, NO, Format, Holds
+from fastprof.core.engine import MAYBE, NO, Capabilities, Format
 from fastprof.core.options import Option, Switch, Text, Whole
 from fastprof.core.streams import PEEK
 
@@ -135,7 +135,7 @@ FORMATS = (
         long_lines=True,
         reader="read:FoldedReader",
         writer="write:FoldedWriter",
-        holds=Holds(
+        holds=Capabilities(
             values=False,
             labels=False,
             times=False,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastprof.core.engine import MAYBE, NO, SURE, Format, Holds
+from fastprof.core.engine import MAYBE, NO, SURE, Capabilities, Format
 from fastprof.core.model import ValueType
 from fastprof.core.options import INT64, Option, Switch, Whole
 
@@ -58,7 +58,7 @@ FORMATS = (
         sniff=sniff,
         reader="read:GperftoolsReader",
         writer="write:GperftoolsWriter",
-        holds=Holds(
+        holds=Capabilities(
             values=False,
             labels=False,
             times=False,

@@ -118,7 +118,7 @@ class JfrReader(Survey):
 
     def _all(self) -> Iterator[tuple[int, int | None]]:
         is_timeline = self.view == "timeline"
-        self._is_stream = self._is_pipe and (self.summed or is_timeline) and not self.both
+        self._is_stream = self._is_pipe and (self.summed or is_timeline) and not self.reads_second_view
         end = yield from self._stream() if self._is_stream else self._file()
         if is_timeline:
             extra = {"ticks_per_second": 1_000_000_000} | self._times()
@@ -310,7 +310,7 @@ class JfrReader(Survey):
             found["instant-events"] = sum(self._counts.values()) - int(counts.rows)
         else:
             found["side-events"] = not_samples - int(counts.timed)
-        if is_timeline or self.both:
+        if is_timeline or self.reads_second_view:
             found["timed-events"] = 0
         log.count_all(REPORTED, found)
         file = self.source.name

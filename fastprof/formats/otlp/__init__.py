@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastprof.core.engine import MAYBE, NO, PPROF_FIELDS, SURE, Format, Holds
+from fastprof.core.engine import MAYBE, NO, PPROF_FIELDS, SURE, Capabilities, Format
 from fastprof.core.options import Option, Words
 
 ENCODING: Option[str | None] = Option(
@@ -38,7 +38,7 @@ FORMATS = (
         sniff=sniff,
         reader="read:OtlpReader",
         writer="write:OtlpWriter",
-        holds=Holds(
+        holds=Capabilities(
             model_order=True,
             keeps_stacks=False,
             repeats_frames=True,

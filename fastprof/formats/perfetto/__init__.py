@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fastprof.core.engine import MAYBE, NO, Budget, Format, Holds
+from fastprof.core.engine import MAYBE, NO, Budget, Capabilities, Format
 from fastprof.core.options import BUDGET, MAX_MEMORY, SPLIT, Option, Words
 from fastprof.core.varint import varint_at
 
@@ -103,7 +103,7 @@ FORMATS = (
         could_be=could_be,
         reader="read:reader",
         writer="write:PerfettoWriter",
-        holds=Holds(
+        holds=Capabilities(
             nested=True,
             short_names=True,
             alternative="write pprof or folded, which ui.perfetto.dev also opens",

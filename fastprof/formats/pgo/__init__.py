@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastprof.core import lazy_re as re
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.branches import NAMES
-from fastprof.core.engine import NO, SURE, Format, Holds
+from fastprof.core.engine import NO, SURE, Capabilities, Format
 from fastprof.core.options import Option, Whole, Words
 from fastprof.symbols import FINDING
 
@@ -73,7 +73,7 @@ def rank(value_type: ValueType) -> int:
     return 0 if value_type.unit in ("", "count") else 1
 
 
-_HOLDS = Holds(
+_HOLDS = Capabilities(
     values=False,
     rank=rank,
     together=NAMES,
@@ -107,7 +107,7 @@ FORMATS = (
     Format(
         name="llvm-profile",
         view="graph",
-        also="stacks",
+        second_view="stacks",
         title="LLVM sample profile, from which clang and rustc optimize",
         suffixes=(".llvmprof",),
         sniff=sniff,
@@ -119,7 +119,7 @@ FORMATS = (
     Format(
         name="gcov-profile",
         view="graph",
-        also="stacks",
+        second_view="stacks",
         title="AutoFDO profile, from which gcc optimizes",
         suffixes=(".afdo",),
         writer="write:GcovWriter",
@@ -129,7 +129,7 @@ FORMATS = (
     Format(
         name="bolt",
         view="graph",
-        also="stacks",
+        second_view="stacks",
         title="profile from which BOLT arranges a program anew",
         suffixes=(".preagg", ".fdata"),
         sniff=sniff_fdata,

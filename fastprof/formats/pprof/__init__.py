@@ -10,7 +10,7 @@ are `comments`, and `extra` has, if the profile has them,
 
 from __future__ import annotations
 
-from fastprof.core.engine import MAYBE, NO, PPROF_FIELDS, Format, Holds
+from fastprof.core.engine import MAYBE, NO, PPROF_FIELDS, Capabilities, Format
 from fastprof.core.options import INT64, Option, Switch, Text, Whole
 
 TIME: Option[int | None] = Option(
@@ -55,7 +55,7 @@ FORMATS = (
         sniff=sniff,
         reader="read:PprofReader",
         writer="write:PprofWriter",
-        holds=Holds(
+        holds=Capabilities(
             times=False,
             model_order=True,
             keeps_stacks=False,

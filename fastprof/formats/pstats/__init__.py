@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastprof.core import lazy_re as re
 from fastprof.core._typing import TYPE_CHECKING
-from fastprof.core.engine import MAYBE, NO, SURE, Format, Holds
+from fastprof.core.engine import MAYBE, NO, SURE, Capabilities, Format
 
 if TYPE_CHECKING:
     from fastprof.core.model import ValueType
@@ -35,7 +35,7 @@ FORMATS = (
         sniff=sniff,
         reader="read:PstatsReader",
         writer="write:PstatsWriter",
-        holds=Holds(
+        holds=Capabilities(
             values=False,
             together=VALUE_TYPES,
             rank=rank,

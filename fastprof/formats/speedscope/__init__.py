@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastprof.core.engine import MAYBE, NO, SURE, Budget, Format, Holds
+from fastprof.core.engine import MAYBE, NO, SURE, Budget, Capabilities, Format
 from fastprof.core.options import BUDGET, SPLIT, Option, Switch
 
 EVENTED = Option(
@@ -33,14 +33,14 @@ FORMATS = (
     Format(
         name="speedscope",
         view="stacks",
-        also="timeline",
-        both=True,
+        second_view="timeline",
+        holds_both=True,
         title="speedscope's JSON",
         suffixes=(".speedscope.json",),
         sniff=sniff,
         reader="read:SpeedscopeReader",
         writer="write:SpeedscopeWriter",
-        holds=Holds(
+        holds=Capabilities(
             repeats_frames=True,
             keeps_stacks=False,
             labels=False,

@@ -62,7 +62,7 @@ class SpeedscopeReader(NativeReader):
         wanted = lib.FP_SPEEDSCOPE_EVENTED if self.view == "timeline" else lib.FP_SPEEDSCOPE_SAMPLED
         profiles = [r.profiles[i] for i in range(r.n_profiles)]
         mine = [(i, p) for i, p in enumerate(profiles, 1) if p.type == wanted]
-        self._others = 0 if self.both else sum(p.type != wanted and p.has_items for p in profiles)
+        self._others = 0 if self.reads_second_view else sum(p.type != wanted and p.has_items for p in profiles)
         input_ = model.input() if mine else 0
         if self.view == "stacks":
             self._plan_samples(mine, input_)

@@ -3,7 +3,7 @@ docs/formats/trace-event.md."""
 
 from __future__ import annotations
 
-from fastprof.core.engine import MAYBE, NO, Budget, Format, Holds
+from fastprof.core.engine import MAYBE, NO, Budget, Capabilities, Format
 from fastprof.core.options import BUDGET, SPLIT, Option, Switch
 
 ARGS = Option(
@@ -87,7 +87,7 @@ FORMATS = (
         sniff=sniff,
         reader="read:reader",
         writer="write:TraceEventWriter",
-        holds=Holds(
+        holds=Capabilities(
             nested=True,
             short_names=True,
             alternative="write speedscope, pprof or folded",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastprof.core.engine import MAYBE, NO, SURE, Format, Holds
+from fastprof.core.engine import MAYBE, NO, SURE, Capabilities, Format
 from fastprof.core.options import Option, Text
 from fastprof.symbols import DEMANGLE, SYMBOLS
 
@@ -67,7 +67,7 @@ FORMATS = (
         sniff=sniff,
         reader="read:XRayReader",
         writer="write:XRayWriter",
-        holds=Holds(
+        holds=Capabilities(
             names=False,
             lacks=frozenset({"build-ids", "thread-names"}),  # names and places of functions are in the program, by id
             header=frozenset(),

@@ -13,7 +13,7 @@ from fastprof import bridges, formats, plan
 from fastprof.bridges.project.project import RETURN_ADDRESSES
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.engine import Holds
+from fastprof.core.engine import Capabilities
 from fastprof.core.errors import FastprofError, inputs_of, usage_error
 from fastprof.core.log import Log
 from fastprof.core.messages import counted
@@ -93,9 +93,9 @@ OPTIONS = (CONTEXT, N, THRESHOLD, SOURCE, ASM, CALLS)
 END = plan.End(
     "annotate",
     "graph",
-    Holds(labels=False, times=False, unmerged=True, allocator=False),
+    Capabilities(labels=False, times=False, unmerged=True, allocator=False),
     OPTIONS,
-    does=(bridges.SUM_PLACES,),
+    performs=(bridges.SUM_PLACES,),
     fixes={bridges.PER_THREAD: False, bridges.INLINES: True, bridges.AGGREGATE: True},
     code="verbs.annotate:annotated",
 )

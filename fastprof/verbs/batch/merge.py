@@ -38,7 +38,7 @@ from fastprof.bridges import (
 from fastprof.bridges import FUNCTION as NAMED
 from fastprof.bridges import OBJECT as OF_OBJECT
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.engine import Format, Holds
+from fastprof.core.engine import Capabilities, Format
 from fastprof.core.errors import FastprofError, UsageError, usage_error
 from fastprof.core.log import Log
 from fastprof.core.made_folders import WorkFolder
@@ -456,7 +456,7 @@ def _record(job: Job, found: dict[str, Any], began: float) -> Record:
     return {**identity(job), **found, "cpu_seconds": round(time.process_time() - began, 6), "try": 1}
 
 
-def _holds(target: Format) -> Holds:
+def _holds(target: Format) -> Capabilities:
     """What a partial holds: everything that the target needs, and all value types, because the one to keep is known
     only at the end."""
     return target.holds._replace(values=True, keeps_stacks=True, model_order=True)

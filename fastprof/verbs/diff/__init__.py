@@ -13,7 +13,7 @@ from functools import cache
 from fastprof import bridges, plan
 from fastprof.bridges.rows.coarse import BY as BY_WORDS
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.engine import Format, Holds
+from fastprof.core.engine import Capabilities, Format
 from fastprof.core.errors import UsageError, inputs_of, usage_error
 from fastprof.core.log import Log
 from fastprof.core.model import Model
@@ -101,8 +101,8 @@ _FIXED: dict[Option[Any], Any] = {
 # An end that converts to a graph, for the inclusive costs of functions.
 _FUNCTIONS = plan.End(
     "diff",
-    holds=Holds(unmerged=True, allocator=False),
-    does=(bridges.FOLD_TO_GRAPH, bridges.PROJECT, bridges.SUM_PLACES, bridges.NAMED_VALUE),
+    holds=Capabilities(unmerged=True, allocator=False),
+    performs=(bridges.FOLD_TO_GRAPH, bridges.PROJECT, bridges.SUM_PLACES, bridges.NAMED_VALUE),
     fixes=_FIXED,
     code="verbs.diff:found",
 )
@@ -110,8 +110,8 @@ _FUNCTIONS = plan.End(
 _LABELS = plan.End(
     "diff",
     view="stacks",
-    holds=Holds(unmerged=True, allocator=False),
-    does=(bridges.NAMED_VALUE,),
+    holds=Capabilities(unmerged=True, allocator=False),
+    performs=(bridges.NAMED_VALUE,),
     fixes=_FIXED | {bridges.FRAMES: "function", bridges.STACKS: "self"},
     code="verbs.diff:found",
 )
@@ -188,9 +188,9 @@ def _end_of(by: str, target: Format | None, last: list[Option[Any]]) -> plan.End
     return plan.End(
         target.name if target else "diff",
         lambda views: _view(target, views),
-        Holds(allocator=target is not None),
+        Capabilities(allocator=target is not None),
         options=options_,
-        does=(bridges.NAMED_VALUE,),
+        performs=(bridges.NAMED_VALUE,),
         fixes=_FIXED,
         code="verbs.diff:written" if target else "verbs.diff:found",
     )

@@ -15,7 +15,7 @@ from math import sqrt
 
 from fastprof import bridges, plan
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple, overload
-from fastprof.core.engine import Holds
+from fastprof.core.engine import Capabilities
 from fastprof.core.errors import UsageError
 from fastprof.core.log import Log
 from fastprof.core.messages import counted
@@ -51,9 +51,9 @@ _NAMED = 20_000  # functions whose names are looked at
 
 END = plan.End(
     "explain",
-    holds=Holds(unmerged=True, allocator=False),
+    holds=Capabilities(unmerged=True, allocator=False),
     options=(bridges.MAX_MEMORY,),
-    does=(bridges.FOLD_TO_STACKS, bridges.PROJECT, bridges.ESTIMATE, bridges.SUM_PLACES, bridges.ONE_VALUE),
+    performs=(bridges.FOLD_TO_STACKS, bridges.PROJECT, bridges.ESTIMATE, bridges.SUM_PLACES, bridges.ONE_VALUE),
     fixes={
         bridges.PER_THREAD: True,
         bridges.LABELS: None,

@@ -21,7 +21,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.c_memory import owned
 from fastprof.core.chosen_value import ChosenValue, settled_default
-from fastprof.core.engine import Holds
+from fastprof.core.engine import Capabilities
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
@@ -143,7 +143,7 @@ class Shown:
             self._fits(lib.fp_contexts_scale(self.contexts, tree.ticks_per_second, self._err))
         else:
             # the model drops stacks between batches, so they must be added at once
-            rows = folded(rows, self._model, self._bridging, self._log, Holds(keeps_stacks=False))
+            rows = folded(rows, self._model, self._bridging, self._log, Capabilities(keeps_stacks=False))
             self._stacks(side, "timeline", rows, at_once=True)
         found = list[int]()
 

@@ -10,7 +10,7 @@ from fastprof import bridges, plan
 from fastprof.core import lazy_re as re
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.chosen_value import ChosenValue
-from fastprof.core.engine import Holds
+from fastprof.core.engine import Capabilities
 from fastprof.core.errors import inputs_of, printable, usage_error
 from fastprof.core.function_names import same
 from fastprof.core.log import Log
@@ -115,13 +115,13 @@ OPTIONS = (N, SORT, THRESHOLD, CUMULATIVE, FOCUS, IGNORE, BY, TREE, CYCLES, STAT
 _ALL = (1 << 32) - 1
 END = plan.End(
     "top",
-    holds=Holds(unmerged=True, allocator=False),
+    holds=Capabilities(unmerged=True, allocator=False),
     options=OPTIONS,
-    does=(bridges.FOLD_TO_GRAPH, bridges.PROJECT, bridges.SUM_PLACES, bridges.ONE_VALUE),
+    performs=(bridges.FOLD_TO_GRAPH, bridges.PROJECT, bridges.SUM_PLACES, bridges.ONE_VALUE),
     fixes={bridges.PER_THREAD: False, bridges.INLINES: True, bridges.AGGREGATE: True},
     code="verbs.top:ranked",
 )
-_GROUPED = tuple(one for one in END.does if one.target != "graph" or one.source == "graph")
+_GROUPED = tuple(one for one in END.performs if one.target != "graph" or one.source == "graph")
 _COLUMNS = ("self", "inclusive", "calls")
 
 
@@ -252,7 +252,7 @@ def top(
     end = _grouped(chosen) if keys_of(chosen[BY]) else END
     if chosen[BY] == "branch":
         chosen = chosen.with_given(**({} if bridges.VALUE in chosen else {bridges.VALUE.name: "mispredicted"}))
-        end = END._replace(view="stacks", does=_GROUPED, holds=END.holds._replace(branches=True))
+        end = END._replace(view="stacks", performs=_GROUPED, holds=END.holds._replace(branches=True))
     found: Top = run(end, [listed(inputs)], chosen, from_, progress, {"patterns": patterns}, keep_going=keep_going)
     return found
 
@@ -265,7 +265,7 @@ def _grouped(chosen: Options) -> plan.End:
         fixes |= {bridges.PER_THREAD: True, bridges.LABELS: ("thread", "process")}
     if not chosen[TREE]:
         fixes[bridges.STACKS] = "self"
-    return END._replace(view="stacks", does=_GROUPED, fixes=fixes)
+    return END._replace(view="stacks", performs=_GROUPED, fixes=fixes)
 
 
 def _of_matrix(chosen: Options) -> Options:

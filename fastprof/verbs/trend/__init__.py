@@ -14,7 +14,7 @@ from math import isfinite
 
 from fastprof import bridges, plan
 from fastprof.core._typing import IO, TYPE_CHECKING, Any, NamedTuple
-from fastprof.core.engine import Holds
+from fastprof.core.engine import Capabilities
 from fastprof.core.errors import FastprofError, UsageError, usage_error
 from fastprof.core.labels import NONE
 from fastprof.core.log import Log
@@ -162,15 +162,15 @@ _OWN = (OVER, ORDER, BY, PER, WITHIN, *_PRINTED, SIGNIFICANCE, FAIL_OVER, WINDOW
 
 END = plan.End(
     "trend",
-    holds=Holds(unmerged=True, allocator=False),
+    holds=Capabilities(unmerged=True, allocator=False),
     options=_OWN,
-    does=(bridges.FOLD_TO_GRAPH, bridges.PROJECT, bridges.SUM_PLACES, bridges.ONE_VALUE),
+    performs=(bridges.FOLD_TO_GRAPH, bridges.PROJECT, bridges.SUM_PLACES, bridges.ONE_VALUE),
     fixes={bridges.PER_THREAD: False, bridges.INLINES: True, bridges.AGGREGATE: True},
     code="verbs.trend.sums:added",
 )
 _GROUPED = END._replace(
     view="stacks",
-    does=tuple(one for one in END.does if one.target != "graph" or one.source == "graph"),
+    performs=tuple(one for one in END.performs if one.target != "graph" or one.source == "graph"),
     fixes={**END.fixes, bridges.FRAMES: "function", bridges.STACKS: "self"},
 )
 LABELS_OF_INPUTS = {option.key for option in bridges.INPUT_LABELS}  # of no use to other verbs that read them again
