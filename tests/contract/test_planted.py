@@ -15,7 +15,7 @@ from fastprof.core import newfile
 from fastprof.core.errors import FastprofError
 from fastprof.core.made_folders import PrivateFolder, WorkFolder
 from fastprof.store import adding, compact
-from fastprof.verbs.batch.proof import proof_of
+from fastprof.verbs.batch.partial_key import proof_of
 from tests.support.paths import CORPUS
 
 GRAPH = CORPUS / "callgrind/good/tab.callgrind"

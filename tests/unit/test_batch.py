@@ -28,7 +28,7 @@ from fastprof.verbs.batch import convert as batch
 from fastprof.verbs.batch.engines import begun
 from fastprof.verbs.batch.files import File
 from fastprof.verbs.batch.manifest import FOLDER, manifests, records_by_output
-from fastprof.verbs.batch.shards import Plan, of_shard
+from fastprof.verbs.batch.shards import FileList, of_shard
 from tests.contract.dump import files
 from tests.support.chosen import cases
 from tests.support.crashing import FUNCTION
@@ -472,7 +472,7 @@ def test_a_plan_shares_bytes() -> None:
 def test_a_plan_that_is_none(tmp_path: Path, text: str, says: str) -> None:
     (tmp_path / "plan").write_text(text)
     with pytest.raises(FastprofError) as error:
-        [*Plan(str(tmp_path / "plan"))]
+        [*FileList(str(tmp_path / "plan"))]
     assert str(error.value) == f"{tmp_path}/plan: {says}"
 
 

@@ -21,7 +21,7 @@ import pytest
 import fastprof
 from fastprof.cli import main
 from fastprof.core.errors import FastprofError
-from fastprof.verbs.batch import engines, proof
+from fastprof.verbs.batch import engines, partial_key
 from fastprof.verbs.batch.manifest import FOLDER
 from tests.support.paths import CORPUS, REPO
 from tests.unit import test_remote
@@ -222,15 +222,15 @@ def test_files_of_options_are_proven(folder: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(folder)
     shutil.copy(CORPUS / "xray/pool-clang19", "server")
     job = {"input": str(folder / "in/host0/0.callgrind"), "options": {"symbols": ["server"], "function": "in"}}
-    with proof.proof_of([job], str(folder / "out" / FOLDER)) as made:
+    with partial_key.proof_of([job], str(folder / "out" / FOLDER)) as made:
         assert [path for path, _ in made["files"]] == [job["input"], "server"]
-        assert proof.why_unproven(made) is None
+        assert partial_key.why_unproven(made) is None
         os.rename("server", "moved")
-        assert proof.why_unproven(made) == "server: No such file or directory"
+        assert partial_key.why_unproven(made) == "server: No such file or directory"
         Path("server").write_bytes(Path("moved").read_bytes()[:-1])
-        assert proof.why_unproven(made) == "server is a different file there"
-        assert "expected" in str(proof.why_unproven({**made, "version": "0"}))
-    assert "a different folder there, or none" in str(proof.why_unproven(made))
+        assert partial_key.why_unproven(made) == "server is a different file there"
+        assert "expected" in str(partial_key.why_unproven({**made, "version": "0"}))
+    assert "a different folder there, or none" in str(partial_key.why_unproven(made))
 
 
 @pytest.mark.parametrize("size", [0, 1, 1 << 16, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 5 << 20])
@@ -239,12 +239,12 @@ def test_what_is_compared_of_a_file(tmp_path: Path, size: int) -> None:
     path = tmp_path / "file"
     data = bytearray(size)
     path.write_bytes(data)
-    before = proof.seen(str(path))
+    before = partial_key.seen(str(path))
     places = {0, size // 2, size - 1} if size <= 1 << 20 else {0, 65535, size - 65536, size - 1}
     for place in places if size else ():
         data[place] ^= 1
         path.write_bytes(data)
-        assert proof.seen(str(path)) != before
+        assert partial_key.seen(str(path)) != before
         data[place] ^= 1
     path.write_bytes(data + b"\0")
-    assert proof.seen(str(path)) != before
+    assert partial_key.seen(str(path)) != before

@@ -10,7 +10,7 @@ import pytest
 import fastprof
 from fastprof.core.errors import UsageError
 from fastprof.core.urls import is_recordable
-from fastprof.verbs.batch.proof import seen
+from fastprof.verbs.batch.partial_key import seen
 from tests.unit import test_ahead
 from tests.unit.test_ahead import Server
 

@@ -20,7 +20,7 @@ from fastprof.core.errors import FastprofError, UsageError
 from fastprof.verbs.batch import shards
 from fastprof.verbs.batch.files import without_collisions
 from fastprof.verbs.batch.manifest import FOLDER, Manifest, manifests, records_by_output, shard_of
-from fastprof.verbs.batch.shards import Plan, of_shard
+from fastprof.verbs.batch.shards import FileList, of_shard
 from tests.support.paths import CORPUS, REPO
 
 GRAPH = CORPUS / "callgrind/good/everything.callgrind"
@@ -232,7 +232,7 @@ def test_a_plan_and_the_status_of_many_files_take_little_memory(folder: Path) ->
             manifest.write(json.dumps(record) + "\n")
 
     def shard() -> int:
-        return len(of_shard(without_collisions(Plan("plan"), "out", ".folded"), (3, 100), frozen=True))
+        return len(of_shard(without_collisions(FileList("plan"), "out", ".folded"), (3, 100), frozen=True))
 
     def total() -> int:
         return fastprof.batch_status("out").bytes_written

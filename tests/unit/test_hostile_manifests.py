@@ -13,7 +13,7 @@ import pytest
 
 from fastprof.core.errors import FastprofError
 from fastprof.verbs.batch.convert import batch_convert
-from fastprof.verbs.batch.shards import Plan
+from fastprof.verbs.batch.shards import FileList
 from fastprof.verbs.batch.status import batch_status
 from tests.support.paths import CORPUS, REPO
 
@@ -76,7 +76,7 @@ def test_brackets_without_end(done: Path, tmp_path: Path) -> None:
     plan = tmp_path / "plan"
     plan.write_text('{"plan": 1, "files": 1}\n' + DEEP + "\n")
     with pytest.raises(FastprofError, match="plan: line 2: not a file of a plan"):
-        [*Plan(str(plan))]
+        [*FileList(str(plan))]
 
 
 def test_no_file_is_left_for_a_worker(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from fastprof.core.errors import FastprofError, UsageError
 from fastprof.store import adding
 from fastprof.store.listing import members
 from fastprof.verbs import output_collisions
-from fastprof.verbs.batch.shards import Plan
+from fastprof.verbs.batch.shards import FileList
 
 DUMP = "events: Ir\nfl=a.c\nfn=f\n1 7\n"
 
@@ -156,7 +156,7 @@ def test_a_hostile_plan(
 def test_names_of_a_plan_that_are_one(dump: Path) -> None:
     store_of(dump, "a\0b")
     with pytest.raises(FastprofError, match="plan: line 3: the name 'a' repeats line 2"):
-        [*Plan(plan(("dump.callgrind", "a"), ("dump.callgrind", "a")))]
+        [*FileList(plan(("dump.callgrind", "a"), ("dump.callgrind", "a")))]
     with pytest.raises(UsageError, match=r"would both become out/a\.folded"):
         fastprof.batch_convert([], "out", to="folded", plan=plan(("dump.callgrind", "a"), ("s.fpa:a", "./a")))
     assert not os.path.exists("out")

@@ -57,7 +57,7 @@ from fastprof.verbs.batch.jobs import (
 from fastprof.verbs.batch.manifest import Manifest, manifest_of, records_by_output
 from fastprof.verbs.batch.pool import Pool
 from fastprof.verbs.batch.remote_store import local_copy
-from fastprof.verbs.batch.shards import Plan
+from fastprof.verbs.batch.shards import FileList
 from fastprof.verbs.output_collisions import is_at
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _add(
     """Add files to a store.  `place`: its path, and what it is a copy of, or the same."""
     store, of = place
     found = chosen_files(paths_of(inputs), chosen, log)
-    files = [*found] if isinstance(found, Plan) else by_size(found)
+    files = [*found] if isinstance(found, FileList) else by_size(found)
     files = [
         file
         for file in (refreshed(files) if chosen[PLAN] else files)

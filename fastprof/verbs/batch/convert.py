@@ -61,7 +61,7 @@ from fastprof.verbs.batch.manifest import (
     refuse_other_shards,
 )
 from fastprof.verbs.batch.remote_folder import FOLDER, folder_of, readable, sizes
-from fastprof.verbs.batch.shards import Plan, of_shard, write_plan
+from fastprof.verbs.batch.shards import FileList, of_shard, write_plan
 from fastprof.verbs.convert import target_of
 from fastprof.verbs.reads import Reads
 from fastprof.verbs.run import listed
@@ -341,7 +341,7 @@ def _files_of(
     every = without_collisions(found, outdir, target.suffixes[0])
     if target.holds.table:
         every = _remembered(every, known)
-    if isinstance(found, Plan):
+    if isinstance(found, FileList):
         return of_shard(every, shard, frozen=True), found.digest, known
     return by_size(of_shard(with_good_names(every), shard, frozen=False)), "", known
 
@@ -375,7 +375,7 @@ def _refuse_within(paths: list[str], outdir: str) -> None:
             )
 
 
-def chosen_files(paths: list[str], chosen: Options, log: BatchLog) -> Found | Plan:
+def chosen_files(paths: list[str], chosen: Options, log: BatchLog) -> Found | FileList:
     """The files of inputs, or of a plan, which are found or read later.
 
     Errors: UsageError, later also if there are no files; unreadable inputs are reported.
@@ -394,7 +394,7 @@ def chosen_files(paths: list[str], chosen: Options, log: BatchLog) -> Found | Pl
         raise usage_error(
             "{given}: not allowed, {--plan:=}{path} lists all inputs", given=shown(paths[0]), path=shown(path)
         )
-    return Plan(path)
+    return FileList(path)
 
 
 def _found(paths: list[str], chosen: Options, log: BatchLog) -> Found:

@@ -23,8 +23,8 @@ from fastprof.core.messages import Message, install
 from fastprof.core.options import Option, Text
 from fastprof.core.urls import is_url
 from fastprof.verbs.batch.jobs import CONVERT, ERROR, Job, Record, crashed, is_of_the_file
+from fastprof.verbs.batch.partial_key import Proof, absolute, proof_of, seen
 from fastprof.verbs.batch.pool import Pool
-from fastprof.verbs.batch.proof import Proof, absolute, proof_of, seen
 from fastprof.verbs.batch.task import end, work
 from fastprof.verbs.reported import REPORTED
 

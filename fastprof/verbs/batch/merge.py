@@ -65,7 +65,7 @@ from fastprof.verbs.batch.convert import (
 from fastprof.verbs.batch.engines import ENGINE, LOCAL, begun
 from fastprof.verbs.batch.files import File, Found, by_size
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, OK, Job, Record, identity, keys_by_input, message_of, of_error
-from fastprof.verbs.batch.proof import absolute
+from fastprof.verbs.batch.partial_key import absolute
 from fastprof.verbs.batch.remote_folder import contents, remove_below
 from fastprof.verbs.convert import converted, target_of
 from fastprof.verbs.reads import Reads

@@ -35,7 +35,7 @@ _RUN = 1 << 15  # files that are sorted in memory
 def write_plan(path: str, files: Iterable[File]) -> tuple[int, int]:
     """Write the files, largest first; returns their number and bytes.  Sorted runs of them go to temporary files.
 
-    Errors: FastprofError, also for files that `Plan` would refuse.
+    Errors: FastprofError, also for files that `FileList` would refuse.
     """
     names, n, nbytes = Hashes(), 0, 0
     with ExitStack() as stack, Sink(path) as sink:
@@ -70,7 +70,7 @@ def _line(values: dict[str, Any]) -> bytes:
     return json.dumps(values).encode() + b"\n"
 
 
-class Plan:
+class FileList:
     """The files of a plan; each iteration reads them anew.  Errors: FastprofError with the line."""
 
     def __init__(self, path: str) -> None:

@@ -17,8 +17,8 @@ from fastprof.core.errors import FastprofError
 from fastprof.core.workers import begin
 from fastprof.verbs.batch.files import state
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, Job, Record, failed, is_of_the_file, outputs_of
+from fastprof.verbs.batch.partial_key import Proof, seen, why_unproven
 from fastprof.verbs.batch.pool import Pool
-from fastprof.verbs.batch.proof import Proof, seen, why_unproven
 
 _SAME_TIME_NS = 10**9  # file systems round times
 _SECONDS_IDLE = 60.0  # after which a pool ends if its client has not ended it, perhaps because it was killed
