@@ -1,7 +1,7 @@
 """Declares the C core to cffi (API mode), from the headers themselves.
 
 Each header's part between `cffi-begin` and `cffi-end` is plain C without
-preprocessor lines; put together in the order of the floors it is the cdef.
+preprocessor lines; put together in the order of the layers it is the cdef.
 Of a struct Python sees what stands above the comment `private from here on`.
 What is declared with FP_COUNT (core/fp.h) becomes a table, fastprof/core/counted.py.
 
@@ -25,10 +25,10 @@ from make_stub import stub  # noqa: E402
 # A header may only use headers ahead of it: first the core, then what formats share, then formats and bridges, which do
 # not include each other, then the ends.
 FIRST = ["core/fp.h", "core/buf.h", "core/hash_key.h", "core/model.h", "core/batch.h"]
-FLOORS = {"core": 0, "symbols": 1, "chrome": 1, "ends": 3}
+LAYERS = {"core": 0, "symbols": 1, "chrome": 1, "ends": 3}
 FOUND = sorted(p.relative_to(HERE).as_posix() for p in HERE.rglob("*.h"))
 HEADERS = FIRST + sorted(
-    (name for name in FOUND if name not in FIRST), key=lambda name: FLOORS.get(name.partition("/")[0], 2)
+    (name for name in FOUND if name not in FIRST), key=lambda name: LAYERS.get(name.partition("/")[0], 2)
 )
 
 # The beginning of a struct or enum, or a count with its field, code, kind and names.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 REPO = Path(__file__).parents[1]
 FILES = {
-    "door.py": "fastprof/formats/@name@/__init__.py",
+    "registration.py": "fastprof/formats/@name@/__init__.py",
     "page.md": "docs/formats/@format@.md",
     "corpus.md": "tests/corpus/@format@/README.md",
     "test.py": "tests/unit/test_@name@.py",
@@ -54,7 +54,7 @@ WORDS = {
 }
 # Lists that name all formats: the line after which a new one is added.
 LISTS = {
-    "fastprof/formats/__init__.py": (r"^ROOMS = \((?:\n    \S+)*", '\n    "@name@",'),
+    "fastprof/formats/__init__.py": (r"^FOLDERS = \((?:\n    \S+)*", '\n    "@name@",'),
     "docs/README.md": (
         r"^(?:\| \[formats/.*\n)+",
         "| [formats/@format@.md](formats/@format@.md) | say here what it is |\n",

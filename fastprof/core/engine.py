@@ -292,7 +292,7 @@ class Writer:
         self.out.n += len(data)
 
 
-# How certain a door is of its format.
+# How certain a registration is of its format.
 NO, MAYBE, SURE = 0, 1, 2
 
 
@@ -387,7 +387,7 @@ class Budget(NamedTuple):
 
 
 class Format(NamedTuple):
-    """One entry of the registry, made by a door.
+    """One entry of the registry, made by a registration.
 
     `sniff` gets the first 4 KiB after decompression, not the file's name, and returns NO, MAYBE or SURE; it never
     raises.  `claims` returns whether a directory, given by its path, is one input of the format.  `could_be` returns
@@ -414,7 +414,7 @@ class Format(NamedTuple):
     reads: tuple[Option[Any], ...] = ()  # options that its reader uses
     selects: tuple[Option[Any], ...] = ()  # filters that its reader applies; for other inputs an operator does
     writes: tuple[Option[Any], ...] = ()  # options that its writer uses
-    room: str = ""  # the format's package; set by the registry
+    package: str = ""  # the format's package; set by the registry
     budget: Budget | None = None  # made for viewers with a size limit
     row_bytes: int = 0  # timeline: the minimum size of a row in an uncompressed file; 0: unknown
     second_view: str = ""  # another view that it can be written from, if all inputs have it
@@ -446,7 +446,7 @@ class Format(NamedTuple):
         return bool(self.reader or self.converter)
 
     def _load(self, place: str) -> Any:
-        return loaded(f"{self.room}.{place}")
+        return loaded(f"{self.package}.{place}")
 
 
 def read(reader: Reader, capacity: int | None = None) -> Iterator[Batch]:

@@ -1,8 +1,8 @@
 """The registry: the only place that lists the formats.
 
-A room is a folder of this package, listed in ROOMS.  Its `__init__.py`, the door, has a constant `FORMATS`.  The doors
-that may lead to an input, by what `heads.py` states, are imported to recognize it, so they import nothing heavy.
-CONTRIBUTING.md explains how to add one.
+A format is a folder of this package, listed in FOLDERS.  Its `__init__.py`, the registration, has a constant `FORMATS`.
+The registrations that may lead to an input, by what `heads.py` states, are imported to recognize it, so they import
+nothing heavy. CONTRIBUTING.md explains how to add one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fastprof.core.streams import compression_of_name
 from fastprof.core.urls import shown
 from fastprof.formats.heads import CLAIMING, HEADS
 
-ROOMS = (
+FOLDERS = (
     "xray",
     "gperftools",
     "callgrind",
@@ -72,27 +72,27 @@ _ALIASES = {
 
 
 @cache
-def _of_room(room: str) -> tuple[Format, ...]:
-    """The formats of a room, whose door is opened."""
-    package = f"{__name__}.{room}"
-    return tuple(one._replace(room=package) for one in loaded(package).FORMATS)
+def _of_folder(folder: str) -> tuple[Format, ...]:
+    """The formats of a folder, whose registration is opened."""
+    package = f"{__name__}.{folder}"
+    return tuple(one._replace(package=package) for one in loaded(package).FORMATS)
 
 
 @cache
 def _by_name() -> dict[str, Format]:
-    return {one.name: one for room in ROOMS for one in _of_room(room)}
+    return {one.name: one for folder in FOLDERS for one in _of_folder(folder)}
 
 
-def _of_rooms(known: Callable[[str], bool]) -> list[Format]:
-    """The formats of the rooms that are `known` to be needed, and of those without a Head."""
-    return [one for room in ROOMS if room not in HEADS or known(room) for one in _of_room(room)]
+def _of_folders(known: Callable[[str], bool]) -> list[Format]:
+    """The formats of the folders that are `known` to be needed, and of those without a Head."""
+    return [one for folder in FOLDERS if folder not in HEADS or known(folder) for one in _of_folder(folder)]
 
 
 def get(name: str) -> Format:
     """The format with this name.  Errors: UsageError, which lists the names."""
-    for room, (names, _) in HEADS.items():
+    for folder, (names, _) in HEADS.items():
         if name in names:
-            return next(one for one in _of_room(room) if one.name == name)
+            return next(one for one in _of_folder(folder) if one.name == name)
     if name not in _by_name() and name in _plugins():
         return _plugins()[name]
     if name not in _by_name():
@@ -130,22 +130,22 @@ def reported_by(name: str) -> dict[str, Entry]:
     """The entries in logs of reading and writing the format, by code.  Errors: UsageError, as `get`."""
     from importlib.util import find_spec
 
-    if not get(name).room:  # of a plug-in
+    if not get(name).package:  # of a plug-in
         return {}
-    table = f"{get(name).room}.reported"
+    table = f"{get(name).package}.reported"
     found: dict[str, Entry] = loaded(f"{table}:REPORTED") if find_spec(table) else {}
     return found
 
 
 def of_directory(path: str) -> Format | None:
     """The format that reads a directory as one input; None if each file is an input."""
-    return next((f for f in _of_rooms(CLAIMING.__contains__) if f.claims and f.claims(path)), None)
+    return next((f for f in _of_folders(CLAIMING.__contains__) if f.claims and f.claims(path)), None)
 
 
 def claimants(source: Source) -> list[str]:
     """The formats that claim the first bytes, of those the ones that are sure."""
     head = source.head
-    claims = _claims(head, _of_rooms(lambda room: any(one.fits(head) for one in HEADS[room][1])))
+    claims = _claims(head, _of_folders(lambda folder: any(one.fits(head) for one in HEADS[folder][1])))
     if not claims and source.extend_head():
         claims = _claims(source.head, [f for f in formats() if f.long_lines])
     surest = max(claims)[0] if claims else NO

@@ -1,7 +1,8 @@
-"""What the registry knows of each door without opening it: the formats' names, and what an input of them begins with.
+"""What the registry knows of each registration without opening it: the formats' names, and what an input of them begins
+with.
 
-A Head is what `sniff` needs at least, so that inputs open the doors of few rooms; `sniff` decides.  The door of a room
-that is not listed is always opened.  `tests/unit/test_heads.py` compares both.
+A Head is what `sniff` needs at least, so that inputs open the registrations of few folders; `sniff` decides.  The
+registration of a folder that is not listed is always opened.  `tests/unit/test_heads.py` compares both.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Head(NamedTuple):
 
 _BLANKS = (b" ", b"\t", b"\n", b"\r", b"\v", b"\f")
 
-# By room: the names of its formats, and alternatives of what they begin with.
+# By folder: the names of its formats, and alternatives of what they begin with.
 HEADS: dict[str, tuple[tuple[str, ...], tuple[Head, ...]]] = {
     "xray": (("xray",), (Head(words=(b"\0",)), Head(starts=(b"forpyarx", b"xrayprof")))),
     "gperftools": (("gperftools",), (Head(starts=(b"--- symbol",)), Head(check="fp_gperftools_sniff"))),
@@ -110,5 +111,5 @@ HEADS: dict[str, tuple[tuple[str, ...], tuple[Head, ...]]] = {
     "xplane": (("xplane",), (Head(starts=(b"\n",)),)),
 }
 
-# The rooms with formats that claim directories.
+# The folders with formats that claim directories.
 CLAIMING = ("perf", "oprofile", "uftrace")

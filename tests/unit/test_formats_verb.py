@@ -1,4 +1,4 @@
-"""fastprof formats NAME: everything about one format, from its door and its table of counts."""
+"""fastprof formats NAME: everything about one format, from its registration and its table of counts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_format_is_described(name: str, capsys: pytest.CaptureFixture[str], mo
     for one in data["options"]:
         assert (f"-O {one['name'].partition('.')[2]}" if "." in one["name"] else one["flag"]) in text
         assert one["help"] and one["for"]
-    table = {} if name in ("parquet", "arrow") else import_module(f"{f.room}.reported").REPORTED
+    table = {} if name in ("parquet", "arrow") else import_module(f"{f.package}.reported").REPORTED
     told = {
         (kind, one["code"]) for kind in ("repairs", "losses", "not_representable", "warnings") for one in data[kind]
     }

@@ -1,4 +1,4 @@
-"""What fastprof/formats/heads.py states of doors agrees with the doors."""
+"""What fastprof/formats/heads.py states of registrations agrees with the registrations."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from tests.support.paths import CORPUS
 ROUNDS = 8  # changed beginnings of each file
 
 
-def doors() -> dict[str, tuple[Format, ...]]:
-    return {room: import_module(f"fastprof.formats.{room}").FORMATS for room in HEADS}
+def registrations() -> dict[str, tuple[Format, ...]]:
+    return {folder: import_module(f"fastprof.formats.{folder}").FORMATS for folder in HEADS}
 
 
-def test_rooms_are_those_of_the_registry() -> None:
-    assert {*HEADS} <= {*formats.ROOMS}
+def test_folders_are_those_of_the_registry() -> None:
+    assert {*HEADS} <= {*formats.FOLDERS}
 
 
 def test_names_are_those_of_the_doors() -> None:
-    assert {room: names for room, (names, _) in HEADS.items()} == {
-        room: tuple(one.name for one in found) for room, found in doors().items()
+    assert {folder: names for folder, (names, _) in HEADS.items()} == {
+        folder: tuple(one.name for one in found) for folder, found in registrations().items()
     }
 
 
-def test_rooms_that_claim_directories() -> None:
-    assert {*CLAIMING} == {room for room, found in doors().items() if any(one.claims for one in found)}
+def test_folders_that_claim_directories() -> None:
+    assert {*CLAIMING} == {folder for folder, found in registrations().items() if any(one.claims for one in found)}
 
 
 def beginnings(path: Path) -> list[bytes]:
@@ -58,8 +58,8 @@ def test_what_a_door_claims_fits_its_head(folder: str) -> None:
     claimed = 0
     for path in sorted((CORPUS / folder).glob("*/*")):
         for head in beginnings(path) if path.is_file() else ():
-            for room, found in doors().items():
+            for folder, found in registrations().items():
                 sniffed = [one.name for one in found if one.sniff and one.sniff(head) != NO]
                 claimed += len(sniffed)
-                assert not sniffed or any(one.fits(head) for one in HEADS[room][1]), (path, sniffed, head)
+                assert not sniffed or any(one.fits(head) for one in HEADS[folder][1]), (path, sniffed, head)
     assert claimed

@@ -27,7 +27,7 @@ def small() -> bytes:
 
 
 def test_it_is_recognized(small: bytes) -> None:
-    """By `sniff` of the door.  If formats/foreign.py lists the format, remove it there."""
+    """By `sniff` of the registration.  If formats/foreign.py lists the format, remove it there."""
     with Source(small) as source:
         assert formats.detect(source).name == "heaptrack"
 

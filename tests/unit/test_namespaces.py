@@ -145,9 +145,11 @@ def two(monkeypatch: pytest.MonkeyPatch) -> None:
     level = Option("level", Text(), "", format="callgrind", help="a text")
     callgrind = formats.get("callgrind")
     changed = callgrind._replace(reads=(root,), writes=(level,))
-    of_room = formats._of_room
+    of_room = formats._of_folder
     monkeypatch.setattr(
-        formats, "_of_room", lambda room: (changed, *of_room(room)[1:]) if room == "callgrind" else of_room(room)
+        formats,
+        "_of_folder",
+        lambda folder: (changed, *of_room(folder)[1:]) if folder == "callgrind" else of_room(folder),
     )
     monkeypatch.setitem(formats._by_name(), "callgrind", changed)
     monkeypatch.setattr(plan, "known_options", plan.known_options.__wrapped__)  # without its cache

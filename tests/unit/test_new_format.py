@@ -106,8 +106,8 @@ def keeps_the_rules(folder: Path, name: str) -> None:
     files = (f"fastprof/formats/{name}", f"tests/unit/test_{name}.py")
     python(folder, "-m", "ruff", "check", *files)
     python(folder, "-m", "mypy", "--strict", files[0])
-    tests = [f"tests/unit/test_{of}.py" for of in ("floors", "doors", "docs")]
-    house = outcome_of(folder, *tests, "-k", f"{name} or floor or index or names or tags or cycle or folder")
+    tests = [f"tests/unit/test_{of}.py" for of in ("layers", "registrations", "docs")]
+    house = outcome_of(folder, *tests, "-k", f"{name} or layer or index or names or tags or cycle or folder")
     assert "passed" in house and "failed" not in house, house
 
 
@@ -164,9 +164,11 @@ def test_a_binary_format(tmp_path: Path) -> None:
     (corpus / "bad" / "name.hitlog").write_bytes(file[:4] + b"\xff" * 20)
     tests = folder / "tests" / "unit" / "test_hitlog.py"
     tests.write_text(tests.read_text().replace('FOLDED = ""', 'FOLDED = "f 5\\ngg 7\\n"'))
-    door = folder / "fastprof" / "formats" / "hitlog" / "__init__.py"
+    registration = folder / "fastprof" / "formats" / "hitlog" / "__init__.py"
     magic = 'return SURE if head[:4] == b"\\x78\\x56\\x34\\x12" else NO'
-    door.write_text(door.read_text().replace("return NO", magic).replace("import NO", "import NO, SURE"))
+    registration.write_text(
+        registration.read_text().replace("return NO", magic).replace("import NO", "import NO, SURE")
+    )
     assert "4 passed" in outcome_of(folder, "tests/unit/test_hitlog.py")
     python(folder, "-m", "tests.contract.dump")
     assert (corpus / "bad" / "expected.tsv").read_text().count("\n") == 3

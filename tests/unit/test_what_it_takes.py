@@ -72,21 +72,21 @@ def make_docs(folder: Path) -> set[str]:
 
 
 def test_an_option_of_a_format(folder: Path) -> None:
-    door = "fastprof/formats/folded/__init__.py"
+    registration = "fastprof/formats/folded/__init__.py"
     edit(
         folder,
-        door,
+        registration,
         "\nFORMATS = (",
         '\nUPPER = Option("upper", Switch(), False, format="folded", help="write names in capitals")\n\nFORMATS = (',
     )
-    edit(folder, door, "writes=(ROOT, NANOSECONDS)", "writes=(ROOT, NANOSECONDS, UPPER)")
-    assert changed(folder) == {door}
+    edit(folder, registration, "writes=(ROOT, NANOSECONDS)", "writes=(ROOT, NANOSECONDS, UPPER)")
+    assert changed(folder) == {registration}
     assert "write names in capitals" in python(folder, "-m", "fastprof", "formats", "folded")
     python(folder, "-m", "fastprof", "convert", PROFILE, "-O", "upper", "-o", "out.folded")
     (folder / "out.folded").unlink()
     renewed = make_docs(folder)
     assert renewed == OF_OPTIONS
-    assert row("an option of a format") == ("its declaration in the door", "0" + RENEWED)
+    assert row("an option of a format") == ("its declaration in the registration", "0" + RENEWED)
 
 
 OF_OPTIONS = {"docs/options.md", "docs/man"}
@@ -129,7 +129,7 @@ def test_an_operator(folder: Path) -> None:
     assert counts(doubled) == [2 * count for count in counts(once)]
     assert "--double" in python(folder, "-m", "fastprof", "top", "--help")
     assert make_docs(folder) == OF_OPTIONS
-    assert row("an operator") == ("a file in a wing", f"1: `bridges/__init__.py`{RENEWED} for its options")
+    assert row("an operator") == ("a file in a package", f"1: `bridges/__init__.py`{RENEWED} for its options")
 
 
 def counts(folded: str) -> list[int]:

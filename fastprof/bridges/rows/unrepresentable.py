@@ -1,8 +1,8 @@
 """Counts attributes that a target cannot hold, once for each table entry that has them.
 
-The doors of formats declare what they lack: `Capabilities.lacks` and `Capabilities.header`.  Bridges and writers count
-the rows that they drop.  Attributes of functions, objects, threads and parts are counted here, after the last row, by
-entry, not by row.
+The registrations of formats declare what they lack: `Capabilities.lacks` and `Capabilities.header`.  Bridges and
+writers count the rows that they drop.  Attributes of functions, objects, threads and parts are counted here, after the
+last row, by entry, not by row.
 """
 
 from __future__ import annotations

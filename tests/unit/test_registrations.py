@@ -1,4 +1,5 @@
-"""A start is light: recognizing an input imports the doors that it may lead to, `info` and `top` what they use."""
+"""A start is light: recognizing an input imports the registrations that it may lead to, `info` and `top` what they
+use."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from tests.contract.dump import files
 from tests.support.conversions import format_of
 from tests.support.paths import CORPUS, REPO
 
-# Modules before any door is opened, and those added by recognizing the input.
+# Modules before any registration is opened, and those added by recognizing the input.
 DETECT = """
 import sys
 from fastprof import formats, plan
@@ -49,12 +50,14 @@ HEAVY = {"typing", "dataclasses", "inspect", "json", "tempfile", "subprocess", "
 FILES = [*{format_of(file): file for file in files("good") if not file.endswith(".gz")}.values()]
 
 
-def doors(file: str) -> set[str]:
-    """The doors that an input of a corpus file may lead to."""
+def registrations(file: str) -> set[str]:
+    """The registrations that an input of a corpus file may lead to."""
     with Source(str(CORPUS / file)) as source:
         head = source.head
-    rooms = [room for room in formats.ROOMS if room not in HEADS or any(one.fits(head) for one in HEADS[room][1])]
-    return {f"fastprof.formats.{room}" for room in rooms}
+    folders = [
+        folder for folder in formats.FOLDERS if folder not in HEADS or any(one.fits(head) for one in HEADS[folder][1])
+    ]
+    return {f"fastprof.formats.{folder}" for folder in folders}
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -62,8 +65,8 @@ def test_recognizing_imports_the_doors_alone(file: str) -> None:
     """Perfetto's reads tags of messages, perf's has an option, uftrace's and OProfile's look into archives."""
     before, opened = modules(DETECT, file)
     ours = {name for name in opened if name.startswith("fastprof")}
-    assert ours - doors(file) <= {f"fastprof.core.{name}" for name in ("varint", "branches", "tar", "folder")}
-    assert formats.get(format_of(file)).room in ours
+    assert ours - registrations(file) <= {f"fastprof.core.{name}" for name in ("varint", "branches", "tar", "folder")}
+    assert formats.get(format_of(file)).package in ours
     assert {name.partition(".")[0] for name in before} - sys.stdlib_module_names == {
         "__main__",
         "fastprof",
@@ -71,17 +74,17 @@ def test_recognizing_imports_the_doors_alone(file: str) -> None:
     }
     assert not HEAVY & before
     ours = {name for name in before if name.startswith("fastprof")}
-    floors = {"fastprof", "fastprof.plan", "fastprof.formats", "fastprof.symbols", "fastprof.bridges"}
-    floors |= {f"fastprof.{name}" for name in ("bridges.selected", "bridges.transforms", "formats.heads")}
-    assert {name for name in ours if not name.startswith("fastprof.core")} == floors
+    layers = {"fastprof", "fastprof.plan", "fastprof.formats", "fastprof.symbols", "fastprof.bridges"}
+    layers |= {f"fastprof.{name}" for name in ("bridges.selected", "bridges.transforms", "formats.heads")}
+    assert {name for name in ours if not name.startswith("fastprof.core")} == layers
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_reading_imports_no_other_format(file: str) -> None:
-    room = formats.get(format_of(file)).room
+    folder = formats.get(format_of(file)).package
     (loaded,) = modules(INFO, file)
-    others = {name for name in loaded if name.startswith("fastprof.formats.") and not name.startswith(f"{room}.")}
-    assert others <= {"fastprof.formats.heads", "fastprof.formats.archive"} | doors(file)
+    others = {name for name in loaded if name.startswith("fastprof.formats.") and not name.startswith(f"{folder}.")}
+    assert others <= {"fastprof.formats.heads", "fastprof.formats.archive"} | registrations(file)
     assert not {"pycxxfilt", "isal", "fastprof.bridges.rows.unrepresentable"} & loaded
 
 
@@ -105,7 +108,7 @@ OWN = {
     "info": {"fastprof.cli.info", "fastprof.verbs.info"},
     "top": {
         *("_struct", "array", "struct", "fastprof.cli.top", "fastprof.verbs.top", "fastprof.verbs.branches"),
-        *("fastprof.verbs.function_costs", "fastprof.verbs.groups", "fastprof.bridges.room"),
+        *("fastprof.verbs.function_costs", "fastprof.verbs.groups", "fastprof.bridges.package"),
         *("fastprof.bridges.project", "fastprof.bridges.project.project", "fastprof.bridges.project.reported"),
         *("fastprof.bridges.sums", "fastprof.bridges.sums.aggregate", "fastprof.bridges.sums.reported"),
         *("fastprof.bridges.sums.sorted_runs", "fastprof.bridges.rows.allocator", "fastprof.bridges.rows.coarse"),
@@ -144,6 +147,6 @@ def test_what_a_start_imports_and_reads(verb: str) -> None:
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     imported, *opened = done.stdout.splitlines()
     core = {f"fastprof.core.{name}" for name in CORE | OWN_CORE[verb]} | {"fastprof.core", "fastprof.core._c.lib"}
-    found = {*imported.split()} - doors("pprof/good/go-cpulabels.pb.gz") - {"os", "os.path", "stat", "_stat"}
+    found = {*imported.split()} - registrations("pprof/good/go-cpulabels.pb.gz") - {"os", "os.path", "stat", "_stat"}
     assert found - {"posixpath", "genericpath", "_collections_abc"} - STANDARD - COMMON - OWN[verb] - core == set()
     assert {one for one in opened if one not in ("/tmp", "None") and not one.isdigit()} == {file}

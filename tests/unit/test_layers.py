@@ -1,4 +1,4 @@
-"""The floors of docs/architecture.md: a file's folder is its floor; no file names a floor above or next to its own."""
+"""The layers of docs/architecture.md: a file's folder is its layer; no file names a layer above or next to its own."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from tests.support.paths import REPO
 
 # The other folders that each folder may use.  A folder that is not named here is a mistake.  Any other folder of csrc
 # is a format, which uses the core.
-C_FLOORS = {
+C_LAYERS = {
     "core": set(),
     "symbols": {"core"},
     "chrome": {"core"},
     "bridges": {"core"},
     "ends": {"core", "bridges"},
 }
-# The same for the wings of the bridges, in C and in Python.
-WINGS = {
+# The same for the packages of the bridges, in C and in Python.
+PACKAGES = {
     "rows": set(),
     "sums": set(),
     "fold": {"rows", "sums"},
@@ -34,7 +34,7 @@ WINGS = {
     "estimate": {"rows"},
     "budget": {"sums"},
 }
-PY_FLOORS = {
+PY_LAYERS = {
     "core": set(),
     "symbols": {"core"},
     "chrome": {"core"},
@@ -145,20 +145,20 @@ def test_struct_tags_are_unique() -> None:
     assert [tag for tag, n in Counter(tags).items() if n > 1] == []
 
 
-# The prefix of names in a room, if it is not the room's name.
+# The prefix of names in a folder, if it is not the folder's name.
 PREFIXES = {"valgrind": "dhat"}
 
 
-def test_names_begin_with_their_room() -> None:
-    """Functions and structs of headers: the room's name, or outside of formats a header's."""
+def test_names_begin_with_their_format() -> None:
+    """Functions and structs of headers: the folder's name, or outside of formats a header's."""
     wrong = []
     for path in C_FILES:
-        floor, *_ = path.relative_to(REPO / "csrc").parts
-        if floor == "core" or path.suffix != ".h":
+        layer, *_ = path.relative_to(REPO / "csrc").parts
+        if layer == "core" or path.suffix != ".h":
             continue
-        room = path.parent.name
-        allowed = [PREFIXES.get(room, room)]
-        if floor in C_FLOORS:
+        folder = path.parent.name
+        allowed = [PREFIXES.get(folder, folder)]
+        if layer in C_LAYERS:
             allowed += [word for header in path.parent.glob("*.h") for word in (header.stem, header.stem.split("_")[0])]
         code = without_comments(path)
         names = re.findall(r"^(?!return)\w[\w *]*?\b(fp_\w+)\([^;{}]*\)(?: \{|;)", code, re.MULTILINE)
@@ -198,7 +198,7 @@ def test_includes_lead_down() -> None:
     wrong = []
     for file, included in edges:
         mine, theirs = file.parts[0], included.split("/")[0]
-        if theirs != mine and theirs not in C_FLOORS.get(mine, {"core", "symbols", "chrome"}):
+        if theirs != mine and theirs not in C_LAYERS.get(mine, {"core", "symbols", "chrome"}):
             wrong.append(f"{file} -> {included}")
     assert wrong == []
 
@@ -208,28 +208,28 @@ def test_wings_lead_down() -> None:
     for path in PY_SOURCES:
         folder = path.relative_to(REPO / "fastprof").parent.as_posix()
         edges |= {(folder, "/".join(imported.split(".")[:2])) for imported, _ in imports(path)}
-    wings = {f"bridges/{wing}": wing for wing in WINGS}
-    inside = {(wings[mine], wings[theirs]) for mine, theirs in edges if mine in wings and theirs in wings}
+    packages = {f"bridges/{package}": package for package in PACKAGES}
+    inside = {(packages[mine], packages[theirs]) for mine, theirs in edges if mine in packages and theirs in packages}
     assert {(mine, theirs) for mine, theirs in inside if mine != theirs} == {
-        (mine, theirs) for mine, below in WINGS.items() for theirs in below
+        (mine, theirs) for mine, below in PACKAGES.items() for theirs in below
     }
 
 
 def test_the_page_lists_what_wings_use() -> None:
     page = (REPO / "docs" / "architecture.md").read_text()
-    table = page.partition("| wing of `bridges/` |")[2].partition("\n\n")[0]
+    table = page.partition("| package of `bridges/` |")[2].partition("\n\n")[0]
     rows = [
         [set(re.findall(r"`(\w+)`", cell)) for cell in (row.split("|")[1], row.split("|")[3])]
         for row in table.splitlines()[2:]
     ]
-    assert {wing: uses for [wing], uses in rows} == WINGS
+    assert {package: uses for [package], uses in rows} == PACKAGES
 
 
 def test_every_c_file_stands_in_a_folder() -> None:
-    rooms = {(path.name,) for path in (REPO / "fastprof" / "formats").iterdir() if path.is_dir()}
+    folders = {(path.name,) for path in (REPO / "fastprof" / "formats").iterdir() if path.is_dir()}
     folders = {path.relative_to(REPO / "csrc").parts[:-1] for path in C_FILES}
-    floors = {(name,) for name in C_FLOORS.keys() - {"bridges"}} | {("bridges", wing) for wing in WINGS}
-    assert folders <= rooms | floors
+    layers = {(name,) for name in C_LAYERS.keys() - {"bridges"}} | {("bridges", package) for package in PACKAGES}
+    assert folders <= folders | layers
 
 
 def test_the_core_knows_neither_python_nor_files() -> None:
@@ -272,7 +272,7 @@ def imports(path: Path) -> list[tuple[str, bool]]:
     return [(f"{module}.{name}" if module else name, True) for module, name in found]
 
 
-def floor(path: Path) -> str:
+def layer(path: Path) -> str:
     return path.relative_to(REPO / "fastprof").with_suffix("").parts[0]
 
 
@@ -291,21 +291,21 @@ def test_one_thing_is_done_in_one_place(what: str) -> None:
 
 
 def test_every_module_has_a_floor() -> None:
-    assert {floor(p) for p in PY_SOURCES} <= PY_FLOORS.keys() | PY_FILES.keys()
+    assert {layer(p) for p in PY_SOURCES} <= PY_LAYERS.keys() | PY_FILES.keys()
 
 
 def test_imports_lead_down() -> None:
     wrong = []
     for path in PY_SOURCES:
-        mine = floor(path)
+        mine = layer(path)
         for imported, _ in imports(path):
             theirs = imported.split(".")[0]
-            if theirs != mine and theirs not in PY_FLOORS.get(mine, PY_FILES.get(mine, set())):
+            if theirs != mine and theirs not in PY_LAYERS.get(mine, PY_FILES.get(mine, set())):
                 wrong.append(f"{path.relative_to(REPO)} -> {imported}")
     assert wrong == []
 
 
-def test_a_room_names_no_other_room() -> None:
+def test_a_format_names_no_other_room() -> None:
     """A format is a folder of `formats`."""
     wrong = []
     for path in PY_SOURCES:
@@ -376,20 +376,20 @@ def test_no_two_c_files_call_each_other() -> None:
     assert_no_circle({name: others - {name} for name, others in edges.items()})
 
 
-@pytest.mark.parametrize("room", formats.ROOMS)
-def test_only_the_registry_knows_a_format(room: str) -> None:
+@pytest.mark.parametrize("folder", formats.FOLDERS)
+def test_only_the_registry_knows_a_format(folder: str) -> None:
     """Code, not prose: a name or a string of the format, outside its own folder."""
-    names = {f.name for f in formats.formats() if f.room.endswith(f".{room}")}
+    names = {f.name for f in formats.formats() if f.package.endswith(f".{folder}")}
     wrong = []
     for path in PY_SOURCES:
         module = module_of(path)
         registry = ("formats", "formats.heads", "verbs.keywords")
-        if module in registry or module.startswith(f"formats.{room}") or path.suffix != ".py":
+        if module in registry or module.startswith(f"formats.{folder}") or path.suffix != ".py":
             continue
-        prefix = f"fp_{PREFIXES.get(room, room)}_"
+        prefix = f"fp_{PREFIXES.get(folder, folder)}_"
         wrong += [f"{module}:{line}" for text, line in names_in(path).texts if text in names]
         wrong += [f"{module}:{line}" for name, line in names_in(path).attributes if name.startswith(prefix)]
-    verbs = (f"cli.{room}", "cli.batch")  # a verb may have the name of a format
+    verbs = (f"cli.{folder}", "cli.batch")  # a verb may have the name of a format
     assert [w for w in wrong if w.split(":")[0] not in verbs and not w.startswith("cli:")] == []
 
 
