@@ -11,7 +11,7 @@ from fastprof.core.errors import FastprofError, FormatError, check, check_sums
 from fastprof.core.loaded import loaded
 from fastprof.core.log import Log
 from fastprof.core.messages import Message, joined
-from fastprof.core.model import Batch, Model, ValueType
+from fastprof.core.model import Batch, Model, ValueType, empty
 from fastprof.core.options import LENIENT, UINT64, Option, Options
 from fastprof.core.reported import REPORTED, Entry
 from fastprof.core.source import Source
@@ -515,7 +515,7 @@ def decode(
             batch = (
                 _resized(batch, most, model.count("stacks") - n_stacks) if most and reader.view == "stacks" else batch
             )
-            batch.reset()
+            empty(batch)
             c, n_stacks = batch.c, model.count("stacks")
         elif status == lib.FP_MORE:
             source.refill()
@@ -557,7 +557,7 @@ def last(reader: Reader, batch: Batch) -> Iterator[Batch]:
     if len(batch):
         reader.n_read += len(batch)
         yield batch
-        batch.reset()
+        empty(batch)
 
 
 def batches_of(
@@ -576,7 +576,7 @@ def batches_of(
         if status < 0:
             raise MemoryError("no memory for a batch")
         yield batch
-        batch.reset()
+        empty(batch)
 
 
 def write(batches: Iterable[Batch], writer: Writer) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fastprof.core._c import ffi
 from fastprof.core._typing import NamedTuple
-from fastprof.core.model import Batch, Model
+from fastprof.core.model import Batch, Model, empty, set_values
 from fastprof.core.spill import Spilled
 
 
@@ -53,8 +53,8 @@ class Held:
                 return
             batch = Batch(self._view, max(1, *(kept.n for kept in self._kept)))
             for kept in self._kept:
-                batch.reset()
-                batch.set_values(kept.n_values)
+                empty(batch)
+                set_values(batch, kept.n_values)
                 batch.c.n, batch.c.part, batch.c.is_summed = kept.n, kept.part, kept.is_summed
                 offset = kept.offset
                 for column in self._columns(batch):

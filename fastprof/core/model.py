@@ -80,12 +80,8 @@ _COLUMNS: dict[str, dict[str, str]] = {
         "count2": "uint64_t",
     },
 }
-
-
 _NO_ID = lib.FP_NO_ID  # an attribute of `lib` takes twice as long
 _STEP = 32 << 20  # bytes by which a model grows between two checks of available memory
-
-
 MAX_VALUE_TYPES = 1024  # of a part: each is a column in every batch, however short its name in the file
 
 
@@ -161,8 +157,7 @@ EXTRA: dict[str, Any] = {
     "duration_ns": int,
     # The start of the recording, in nanoseconds since 1970.  By pprof.
     "time_ns": int,
-    # The sampling period: a number, and its (type, unit).  By pprof, gperftools and
-    # OProfile.
+    # The sampling period: a number, and its (type, unit).  By pprof, gperftools and OProfile.
     "period": int,
     "period_type": (str, str),
     # Regular expressions of functions that viewers drop with their callees, and of functions that they keep
@@ -520,13 +515,6 @@ class Batch:
             return len(self) > 0
         return bytes(self["op"]).count(lib.FP_OP_BUFFER) < len(self)
 
-    def reset(self) -> None:
-        lib.fp_batch_reset(self.c)
-
-    def set_values(self, n_values: int) -> None:
-        if lib.fp_batch_set_values(self.c, n_values):
-            raise MemoryError("no memory for a batch's values")
-
     @property
     def part(self) -> int:
         return int(self.c.part)
@@ -598,3 +586,14 @@ class Batch:
 
         columns = self.arrow_columns()
         return _arrow.schema(columns), _arrow.array(self, len(self), columns)
+
+
+def empty(batch: Batch) -> None:
+    """Removes the rows."""
+    lib.fp_batch_reset(batch.c)
+
+
+def set_values(batch: Batch, n_values: int) -> None:
+    """Sets the number of value columns.  Errors: MemoryError."""
+    if lib.fp_batch_set_values(batch.c, n_values):
+        raise MemoryError("no memory for a batch's values")

@@ -16,7 +16,7 @@ from time import perf_counter_ns
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.c_memory import address_of
-from fastprof.core.model import MAX_VALUE_TYPES, Batch, Part, ValueType
+from fastprof.core.model import MAX_VALUE_TYPES, Batch, Part, ValueType, empty
 from fastprof.formats.arrow import tables
 from fastprof.formats.arrow._columns import Stream
 from fastprof.formats.arrow._tables import Threads
@@ -58,7 +58,7 @@ def _of_rows(
         except RowError as error:
             raise made.fail(f"row {of.n_rows:,}: {error}") from None
         made.put(batch)
-        batch.reset()
+        empty(batch)
     return _profile(made)
 
 
@@ -398,7 +398,7 @@ class Recorder:
             raise
         finally:
             self._busy = False
-        batch.reset()
+        empty(batch)
         late, self._late = self._late, []
         for row in late:
             if batch.view == "timeline":

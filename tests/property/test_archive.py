@@ -14,7 +14,7 @@ from fastprof import formats
 from fastprof.core._c import lib
 from fastprof.core.engine import read, write
 from fastprof.core.log import Log
-from fastprof.core.model import Batch, Model, Part
+from fastprof.core.model import Batch, Model, Part, empty
 from fastprof.core.options import Options
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
@@ -112,7 +112,7 @@ def test_any_timeline(rows: list[tuple[int, ...]], size: int) -> None:
             c.n += 1
             if c.n == size:
                 yield batch
-                batch.reset()
+                empty(batch)
         if c.n:
             yield batch
 

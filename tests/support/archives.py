@@ -10,7 +10,7 @@ from typing import Any
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import Reader, read, write
 from fastprof.core.log import Log
-from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.model import Batch, Model, Part, ValueType, empty
 from fastprof.core.options import Options
 from fastprof.core.sink import Sink
 from fastprof.formats.archive.write import ArchiveWriter
@@ -62,7 +62,7 @@ def timeline(model: Model, rows: int, size: int, changed: int) -> Iterator[Batch
         c.n += 1
         if c.n == size:
             yield batch
-            batch.reset()
+            empty(batch)
     if c.n:
         yield batch
 
@@ -99,7 +99,7 @@ def stacks(model: Model, rows: int, size: int, changed: int) -> Iterator[Batch]:
         c.n += 1
         if c.n == size:
             yield batch
-            batch.reset()
+            empty(batch)
     if c.n:
         yield batch
 
@@ -155,10 +155,10 @@ def graph(model: Model, rows: int, size: int, changed: int) -> Iterator[Batch]:
             left -= 1
             if c.n == size:
                 yield batch
-                batch.reset()
+                empty(batch)
         if c.n:
             yield batch
-            batch.reset()
+            empty(batch)
 
 
 def dump(source: Reader | Iterator[Batch], model: Model) -> list[Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from fastprof.core._c import lib
-from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.model import Batch, Model, Part, ValueType, empty
 
 
 class Fn(NamedTuple):
@@ -101,7 +101,7 @@ def stacks(
             batch.values(k)[i] = value
         if len(batch) == capacity:
             yield batch
-            batch.reset()
+            empty(batch)
     if len(batch):
         yield batch
 
@@ -134,7 +134,7 @@ def graph(
             batch.values(k)[i] = value
         if len(batch) == capacity:
             yield batch
-            batch.reset()
+            empty(batch)
     if len(batch):
         yield batch
 

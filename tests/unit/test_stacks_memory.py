@@ -18,7 +18,7 @@ from fastprof.bridges.project import project
 from fastprof.bridges.sums import sorted_runs
 from fastprof.core._c import lib
 from fastprof.core.engine import Scan
-from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.model import Batch, Model, Part, ValueType, empty
 from fastprof.verbs.function_costs import FunctionCosts
 from fastprof.verbs.page.contexts import Shown
 from fastprof.verbs.profile import table_end
@@ -245,7 +245,7 @@ def test_parts_with_stacks_of_their_own_are_the_same_for_every_limit(suffix: str
             batch = Batch("stacks", 1000, 1)
             batch.c.part = model.add_part(Part([ValueType("samples", "count")], number=number))
             for _ in range(4):
-                batch.reset()
+                empty(batch)
                 batch.c.n = 1000
                 for i in range(1000):
                     stack = 0

@@ -14,7 +14,7 @@ from fastprof.core._c import lib
 from fastprof.core.engine import write
 from fastprof.core.errors import FastprofError
 from fastprof.core.log import Log
-from fastprof.core.model import Batch, Model, Part
+from fastprof.core.model import Batch, Model, Part, empty
 from fastprof.core.options import Options
 from fastprof.core.sink import Sink
 from fastprof.formats.xray import read as xray_read
@@ -42,7 +42,7 @@ def written(path: Path, batches: Iterable[list[str | tuple[str, int]]]) -> Log:
         batch = Batch("timeline", 8)
         c: Any = batch.c
         for names in batches:
-            batch.reset()
+            empty(batch)
             for named in names:
                 name, number = named if isinstance(named, tuple) else (named, None)
                 i, function = c.n, model.function(name)

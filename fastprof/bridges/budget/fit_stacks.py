@@ -20,7 +20,7 @@ from fastprof.core.engine import CAPACITY, Budget, Capabilities
 from fastprof.core.errors import check_sums, inputs_of, usage_error
 from fastprof.core.log import Log, percent
 from fastprof.core.messages import spelled
-from fastprof.core.model import Batch, Model, ValueType
+from fastprof.core.model import Batch, Model, ValueType, empty, set_values
 from fastprof.core.options import Options
 from fastprof.core.parts import match_columns
 from fastprof.core.spill import Groups
@@ -158,16 +158,16 @@ class Trim:
         c, out = self._c, Batch("stacks", CAPACITY["stacks"])
         for part in self._columns:
             out.c.part = part
-            out.set_values(len(self._model.parts[part].value_types))
+            set_values(out, len(self._model.parts[part].value_types))
             yield out
-            out.reset()
+            empty(out)
         if group >= c.n_groups:
             return  # no row was read
         lib.fp_fit_stacks_begin(c, group)
         for in_ in self._packed.windows(group, c.groups[group].packed):
             while self._status(lib.fp_fit_stacks_take(c, group, in_, out.c)) == lib.FP_FULL:
                 yield out
-                out.reset()
+                empty(out)
         if len(out):
             yield out
 

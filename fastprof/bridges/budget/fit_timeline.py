@@ -19,7 +19,7 @@ from fastprof.core.engine import CAPACITY, Budget
 from fastprof.core.errors import check_sums, inputs_of, usage_error
 from fastprof.core.log import Log
 from fastprof.core.messages import spelled
-from fastprof.core.model import Batch, Model
+from fastprof.core.model import Batch, Model, empty
 from fastprof.core.spill import Groups
 
 _BUFFERED = 1 << 20  # bytes of packed rows kept in memory
@@ -111,7 +111,7 @@ class Fit:
         for in_ in self._packed.windows(group, self._c.groups[group].packed):
             while (status := lib.fp_fit_timeline_take(self._c, group, in_, out.c)) == lib.FP_FULL:
                 yield out
-                out.reset()
+                empty(out)
             if status < 0:
                 raise MemoryError("no memory for the calls of a timeline")
         if len(out):

@@ -11,7 +11,7 @@ from fastprof.core import workers
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.engine import Encoded
-from fastprof.core.model import Batch, Model
+from fastprof.core.model import Batch, Model, empty
 
 if TYPE_CHECKING:
     from fastprof.bridges.fold.accumulators import Accumulator
@@ -105,7 +105,7 @@ class Divided:
                 self._room.acquire()
             c = batch.c
             mine = self._free.pop() if self._free else Batch("timeline", _ROWS)
-            mine.reset()
+            empty(mine)
             mine.c.part = c.part
             lib.fp_batch_swap(c, mine.c)
         lent = _Lent(mine, self._number, len(takers), known)

@@ -23,7 +23,7 @@ from fastprof.core.engine import EVERYTHING, Capabilities
 from fastprof.core.loaded import copied
 from fastprof.core.log import Log
 from fastprof.core.messages import Message, some
-from fastprof.core.model import Batch, Model, Part
+from fastprof.core.model import Batch, Model, Part, set_values
 from fastprof.core.operator_copy import Changed
 from fastprof.core.options import Options
 
@@ -87,9 +87,9 @@ def _only(batch: Batch, k: int, changed: Changed) -> Iterator[Batch]:
     c, n_values = batch.c, int(batch.c.n_values)
     if k:
         ffi.memmove(c.values, c.values + k * c.cap, 8 * c.n)
-    batch.set_values(1)
+    set_values(batch, 1)
     yield from changed.lend(batch, lambda part: _part_of_one(part, k))
-    batch.set_values(n_values)
+    set_values(batch, n_values)
 
 
 def _part_of_one(part: Part, k: int) -> Part:

@@ -17,7 +17,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import check_sums
-from fastprof.core.model import Batch, Model, ValueType
+from fastprof.core.model import Batch, Model, ValueType, set_values
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer
@@ -41,11 +41,11 @@ def coarse(batches: Iterable[Batch], model: Model, by: str) -> Iterator[Batch]:
     for batch in batches:
         n_values = int(batch.c.n_values)
         if by == "arc":
-            batch.set_values(n_values + 1)
+            set_values(batch, n_values + 1)
         types = [*model.parts[batch.part].value_types, CALLS]
         check_sums(lib.fp_coarse_batch(c, batch.c, err), err, model, f"costs by {by}", types)
         yield batch
-        batch.set_values(n_values)
+        set_values(batch, n_values)
 
 
 def by_function(seen: bytes, model: Model) -> Pointer[int]:

@@ -22,7 +22,7 @@ from fastprof.core.errors import FastprofError, inputs_of
 from fastprof.core.formulas import Formulas
 from fastprof.core.loaded import copied
 from fastprof.core.log import Log
-from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.model import Batch, Model, Part, ValueType, set_values
 from fastprof.core.operator_copy import Changed
 from fastprof.core.options import Options
 
@@ -45,12 +45,12 @@ def compute(
             known[batch.part] = formulas, [ffi.new("int64_t[]", factors) for factors in formulas.factors.values()]
         formulas, columns = known[batch.part]
         n_values = int(batch.c.n_values)
-        batch.set_values(n_values + len(columns))
+        set_values(batch, n_values + len(columns))
         for k, (name, factors) in enumerate(zip(formulas.factors, columns, strict=True)):
             if lib.fp_batch_combine(batch.c, n_values + k, factors, n_values, 1) < 0:
                 raise FastprofError(f"{inputs_of(model)}inherited event {name}: a value exceeds 2^63 - 1")
         yield from changed.lend(batch, partial(_with_columns, formulas=formulas))
-        batch.set_values(n_values)
+        set_values(batch, n_values)
     if not any(columns for _, columns in known.values()):
         log.warn(REPORTED["no-inherited-events"])
     changed.end()

@@ -21,7 +21,7 @@ from fastprof.core.chosen_value import own_calls, recorded_inclusive
 from fastprof.core.engine import CAPACITY
 from fastprof.core.errors import FastprofError, inputs_of, printable
 from fastprof.core.log import Log
-from fastprof.core.model import Batch, Model
+from fastprof.core.model import Batch, Model, empty
 from fastprof.core.options import INT64
 
 MOST = 1 << 22  # arcs made in a part
@@ -204,7 +204,7 @@ class HiddenArcs:
                 for k, value in enumerate(values):
                     c.values[k * c.cap + i] = value
             yield out
-            out.reset()
+            empty(out)
 
     def log_to(self, log: Log) -> None:
         if self._divided:

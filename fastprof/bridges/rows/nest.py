@@ -19,7 +19,7 @@ from fastprof.core.engine import CAPACITY, EVERYTHING, Capabilities
 from fastprof.core.errors import check_sums, inputs_of, usage_error
 from fastprof.core.loaded import copied
 from fastprof.core.log import Log
-from fastprof.core.model import Batch, Model, Part
+from fastprof.core.model import Batch, Model, Part, empty
 from fastprof.core.operator_copy import Changed
 from fastprof.core.options import Options
 
@@ -79,7 +79,7 @@ def nest(
     def lend() -> Iterator[Batch]:
         if len(out):
             yield from changed.lend(out, in_nanoseconds)
-        out.reset()
+        empty(out)
 
     last = -1
     for batch in batches:

@@ -25,7 +25,7 @@ from fastprof.core.engine import CAPACITY, EVERYTHING, Capabilities
 from fastprof.core.errors import check_sums, inputs_of
 from fastprof.core.log import Log
 from fastprof.core.messages import spelled
-from fastprof.core.model import Batch, Model
+from fastprof.core.model import Batch, Model, empty
 from fastprof.core.options import Option, Options
 
 
@@ -63,14 +63,14 @@ def transform(
                 status = check(lib.fp_transform_calls(c, batch.c, at, out.c, err))
                 if len(out):
                     yield out
-                out.reset()
+                empty(out)
             continue
         if len(batch) or not had:
             yield batch
     if out is not None:
         while lib.fp_transform_end(c, out.c) == lib.FP_FULL:
             yield out
-            out.reset()
+            empty(out)
         if len(out):
             yield out
     yield from arcs.ended(-1)

@@ -37,7 +37,7 @@ from fastprof.core.engine import CAPACITY, EVERYTHING, Capabilities
 from fastprof.core.errors import OutOfOrder, check_sums
 from fastprof.core.log import Log
 from fastprof.core.messages import counted
-from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.model import Batch, Model, Part, ValueType, empty
 from fastprof.core.options import Options
 from fastprof.core.parts import in_any_order, labels_of, match_columns, merge_parts
 from fastprof.core.spill import Spilled
@@ -184,7 +184,7 @@ def merge_lines_in_order(
             give(needs[0])
         else:
             yield batch
-            batch.reset()
+            empty(batch)
     vars(merged).update(vars(merge_parts(sources, types)))  # all files have been read to their ends
     yield batch
 
@@ -291,7 +291,7 @@ class Table:
                 windows.refill()
             else:
                 yield self._ordered(batch)
-                batch.reset()
+                empty(batch)
         yield self._ordered(batch)
 
     def _ordered(self, batch: Batch) -> Batch:

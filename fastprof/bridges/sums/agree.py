@@ -18,7 +18,7 @@ from fastprof.core.errors import UsageError, inputs_of, usage_error
 from fastprof.core.loaded import copied
 from fastprof.core.log import Log
 from fastprof.core.messages import Message
-from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.model import Batch, Model, Part, ValueType, set_values
 from fastprof.core.operator_copy import Changed
 from fastprof.core.options import Options
 from fastprof.core.parts import match_values
@@ -153,9 +153,9 @@ def common(
         for to, k in enumerate(kept):
             if k != to:
                 ffi.memmove(c.values + to * c.cap, c.values + k * c.cap, 8 * c.n)
-        batch.set_values(len(kept))
+        set_values(batch, len(kept))
         yield from changed.lend(batch, lambda own, kept=kept: _with(own, kept))  # type: ignore[misc]
-        batch.set_values(n_values)
+        set_values(batch, n_values)
     changed.end()
 
 

@@ -18,7 +18,7 @@ from fastprof.bridges.sums.reported import REPORTED
 from fastprof.core._c import ffi
 from fastprof.core.loaded import copied
 from fastprof.core.log import Log
-from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.model import Batch, Model, Part, ValueType, set_values
 from fastprof.core.operator_copy import Changed
 from fastprof.core.options import Options
 
@@ -46,13 +46,13 @@ class Heaps:
                 yield batch
                 continue
             c, n_values, n = batch.c, int(batch.c.n_values), len(columns)
-            batch.set_values(n_values + n)
+            set_values(batch, n_values + n)
             for to, k in enumerate(columns, n_values):
                 ffi.memmove(c.values + to * c.cap, c.values + k * c.cap, 8 * c.n)
             ffi.memmove(c.values, c.values + n_values * c.cap, 8 * n * c.cap)
-            batch.set_values(n)
+            set_values(batch, n)
             yield from changed.lend(batch, self._as_first)
-            batch.set_values(n_values)
+            set_values(batch, n_values)
         changed.end()
 
     def _columns(self, part: Part, name: str) -> list[int]:

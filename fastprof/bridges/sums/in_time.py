@@ -18,7 +18,7 @@ from fastprof.core._c import lib
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import CAPACITY, EVERYTHING, Capabilities
 from fastprof.core.log import Log
-from fastprof.core.model import Batch, Model
+from fastprof.core.model import Batch, Model, empty
 from fastprof.core.options import MAX_MEMORY, Options
 from fastprof.core.spill import MOST_ROUNDS, Spilled
 
@@ -63,7 +63,7 @@ class _ByTime:
         out = Batch("stacks", CAPACITY["stacks"])
         while self._done(lambda: lib.fp_in_time_take(self._c, out.c)) == lib.FP_FULL:
             yield out
-            out.reset()
+            empty(out)
         if len(out):
             yield out
 

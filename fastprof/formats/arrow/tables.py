@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.c_memory import address_of
 from fastprof.core.engine import CAPACITY
-from fastprof.core.model import KINDS, Batch, Model, Part, ValueType
+from fastprof.core.model import KINDS, Batch, Model, Part, ValueType, empty
 from fastprof.formats.arrow._columns import Array, Cells, Stream, convert, read
 from fastprof.formats.arrow._tables import Spans, Stacks, Threads, feed_graph, resolve
 
@@ -211,7 +211,7 @@ class Rows:
         while more:
             more = spans.feed(address_of(batch.c))
             yield batch
-            batch.reset()
+            empty(batch)
 
     def with_frames(self, chunks: Iterable[Chunk], of: Layout) -> None:
         """Add the frames of the stacks of samples, before these are read."""
@@ -240,7 +240,7 @@ class Rows:
                     )  # fmt: skip
                 self._name_threads()
                 yield batch
-                batch.reset()
+                empty(batch)
 
     def _labels(self, text: int) -> int:
         """The label set of a text as docs/tables.md describes it: {"bytes": 512, "key": ["a", "b"], "size [MB]": 4}."""

@@ -26,7 +26,7 @@ from fastprof.core.chosen_value import ChosenValue, settled_default
 from fastprof.core.engine import Input
 from fastprof.core.errors import FastprofError, inputs_of, usage_error
 from fastprof.core.log import Log
-from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.model import Batch, Model, Part, ValueType, set_values
 from fastprof.core.options import Options
 from fastprof.core.parts import match_part, merge_parts
 from fastprof.core.unknown_names import known, text_of
@@ -170,13 +170,13 @@ class Both(Input):
         for batch in batches:
             n_values = int(batch.c.n_values)
             columns = match_part(self._model, batch.part, n_values, self._events)
-            batch.set_values(n_values + 1)
+            set_values(batch, n_values + 1)
             for k, e in enumerate(columns):
                 factors, divisor = in_integers([self.weights().of(e)[run]])
                 self._combine(batch, n_values, [factors[0] * (j == k) for j in range(n_values)], divisor, e)
                 c = batch.c
                 ffi.memmove(c.values + k * c.cap, c.values + n_values * c.cap, 8 * c.n)
-            batch.set_values(n_values)
+            set_values(batch, n_values)
             yield batch
 
     def _combine(self, batch: Batch, to: int, factors: list[int], divisor: int, event: int) -> None:
@@ -266,14 +266,14 @@ class Both(Input):
         part = self._part([self._events[e] for e in kept])
         for batch in table.batches(self._model.add_part(part)):
             c = batch.c
-            batch.set_values(n_columns + len(kept))
+            set_values(batch, n_columns + len(kept))
             for to, (e, weights, divisor) in enumerate(factors, n_columns):
                 self._combine(batch, to, weights + [0] * (to - n_columns), divisor, e)
             ffi.memmove(c.values, c.values + n_columns * c.cap, 8 * len(kept) * c.cap)
-            batch.set_values(len(kept))
+            set_values(batch, len(kept))
             ffi.buffer(c.count, 8 * c.n)[:] = bytes(8 * c.n)  # their difference is an event
             yield batch
-            batch.set_values(n_columns)
+            set_values(batch, n_columns)
 
     def _part(self, value_types: list[ValueType]) -> Part:
         """The header of the difference, as cg_diff writes it."""
@@ -387,11 +387,11 @@ class Both(Input):
                     side.append(n_columns + len(combined))
                     combined.append((e, factors, divisor))
         for batch in table.batches(self._model.add_part(self._part([self._events[e] for e in kept]))):
-            batch.set_values(n_columns + len(combined))
+            set_values(batch, n_columns + len(combined))
             for to, (e, factors, divisor) in enumerate(combined, n_columns):
                 self._combine(batch, to, factors + [0] * (to - n_columns), divisor, e)
             yield batch, sides
-            batch.set_values(n_columns)
+            set_values(batch, n_columns)
 
     def _changes(
         self, batch: Batch, sides: list[list[int]], inclusive: Inclusive | None, runs: list[Runs | None]
