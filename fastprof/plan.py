@@ -424,10 +424,9 @@ def _is_distinct(branches: list[Branch]) -> bool:
 def _tell(branches: Any, joined: list[Operator], options: Options, holds: Capabilities, *, keeps_stacks: bool) -> None:
     """Let readers of stacks begin to add up rows, if an operator does so before anything looks at single ones, and add
     stacks only once, if these rows reach a writer that keeps them.  `holds`: whether it takes branches."""
-    for branch in branches:
-        for input_ in branch.inputs:
-            input_.branches = holds.branches
-            input_.keeps_stacks = keeps_stacks and not branch.operators and not branch.bridge
+    for branch, input_ in ((one, input_) for one in branches for input_ in one.inputs):
+        input_.branches = holds.branches
+        input_.keeps_stacks = keeps_stacks and not branch.operators and not branch.bridge
     preventing = {option.name for option in (*bridges.SELECT["stacks"].options, *bridges.RENAME_VALUES.options)}
     if not preventing.isdisjoint(options.given):  # without counting as a use of them
         return

@@ -318,15 +318,15 @@ static int table_entry(struct fp_dhat_reader *d, const struct fp_window *in, str
     return 0;
 }
 
-uint32_t fp_dhat_n_table(const struct fp_valgrind *pub) {
+uint32_t fp_dhat_n_table(const struct fp_dhat *pub) {
     return ((const struct fp_dhat_reader *)pub)->n_table;
 }
 
-uint32_t fp_dhat_table(const struct fp_valgrind *pub, uint32_t i) {
+uint32_t fp_dhat_table(const struct fp_dhat *pub, uint32_t i) {
     return ((const struct fp_dhat_reader *)pub)->table[i];
 }
 
-int fp_dhat_place(struct fp_valgrind *pub, uint32_t string, uint64_t address, uint32_t function, uint32_t line) {
+int fp_dhat_place(struct fp_dhat *pub, uint32_t string, uint64_t address, uint32_t function, uint32_t line) {
     struct fp_dhat_reader *d = (struct fp_dhat_reader *)pub;
     fp_array_zeroed(&d->places, &d->cap_places, d->pub.texts.n, sizeof *d->places);
     d->places[string] = (struct fp_dhat_place){.address = address, .function = function, .line = line};
@@ -371,7 +371,7 @@ static int end(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err
 
 static const struct fp_json_shape shape = {FP_JSON_ROWS(rows), .begin = begin, .end = end, .value = begin};
 
-struct fp_valgrind *fp_dhat_new(struct fp_model *model, int lenient) {
+struct fp_dhat *fp_dhat_new(struct fp_model *model, int lenient) {
     struct fp_dhat_reader *d = fp_made(sizeof *d);
     d->model = model;
     d->lenient = d->walk.lenient = lenient;
@@ -383,7 +383,7 @@ struct fp_valgrind *fp_dhat_new(struct fp_model *model, int lenient) {
     return &d->pub;
 }
 
-void fp_dhat_free(struct fp_valgrind *pub) {
+void fp_dhat_free(struct fp_dhat *pub) {
     struct fp_dhat_reader *d = (struct fp_dhat_reader *)pub;
     if (!d) return;
     fp_strings_clear(&d->pub.texts);
@@ -414,7 +414,7 @@ static int check(const struct fp_dhat_reader *d, struct fp_err *err) {
     return 0;
 }
 
-int fp_dhat_feed(struct fp_valgrind *pub, struct fp_window *in, struct fp_err *err) {
+int fp_dhat_feed(struct fp_dhat *pub, struct fp_window *in, struct fp_err *err) {
     struct fp_dhat_reader *d = (struct fp_dhat_reader *)pub;
     int status = fp_json_walk(&d->walk, d, in, err);
     if (status) return status;

@@ -37,7 +37,7 @@ enum fp_dhat_value {
 
 enum fp_dhat_text { FP_DHAT_MODE, FP_DHAT_CMD, FP_DHAT_TU, FP_DHAT_BU, FP_DHAT_BKSU, FP_DHAT_TEXTS };
 
-struct fp_valgrind {
+struct fp_dhat {
     uint64_t points; /* in the file */
     uint64_t FP_COUNT(broken, "broken-points", losses, "program point that could not be read",
                       "program points that could not be read");
@@ -54,21 +54,21 @@ struct fp_valgrind {
 };
 
 /* Borrows the model; the caller owns the reader.  NULL when memory ran out. */
-struct fp_valgrind *fp_dhat_new(struct fp_model *model, int lenient);
-void fp_dhat_free(struct fp_valgrind *d);
+struct fp_dhat *fp_dhat_new(struct fp_model *model, int lenient);
+void fp_dhat_free(struct fp_dhat *d);
 
 /* Reads the text.  FP_MORE, FP_NEEDS at its end, or an error. */
-int fp_dhat_feed(struct fp_valgrind *d, struct fp_window *in, struct fp_err *err);
+int fp_dhat_feed(struct fp_dhat *d, struct fp_window *in, struct fp_err *err);
 
 /* The number of entries of the frame table, and the string of entry i. */
-uint32_t fp_dhat_table(const struct fp_valgrind *d, uint32_t i);
-uint32_t fp_dhat_n_table(const struct fp_valgrind *d);
+uint32_t fp_dhat_table(const struct fp_dhat *d, uint32_t i);
+uint32_t fp_dhat_n_table(const struct fp_dhat *d);
 
 /* Sets the place of a string of the table.  Address 0: unknown; function 0: only an address.  0 or FP_E_NOMEM. */
-int fp_dhat_place(struct fp_valgrind *d, uint32_t string, uint64_t address, uint32_t function, uint32_t line);
+int fp_dhat_place(struct fp_dhat *d, uint32_t string, uint64_t address, uint32_t function, uint32_t line);
 
 /* Returns the rows.  FP_FULL, FP_DONE or an error. */
-int fp_dhat_rows(struct fp_valgrind *d, struct fp_batch *out, struct fp_err *err);
+int fp_dhat_rows(struct fp_dhat *d, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
 

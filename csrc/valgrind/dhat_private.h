@@ -11,7 +11,7 @@ struct fp_dhat_sums {
 };
 
 struct fp_dhat_reader {
-    struct fp_valgrind pub;
+    struct fp_dhat pub;
     struct fp_model *model; /* borrowed */
     int32_t lenient;
     struct fp_json_walk walk;

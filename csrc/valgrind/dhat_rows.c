@@ -166,7 +166,7 @@ static void enter_next(struct fp_dhat_reader *d) {
     d->pub.bad_frames = bad_frames;
 }
 
-int fp_dhat_rows(struct fp_valgrind *pub, struct fp_batch *out, struct fp_err *err) {
+int fp_dhat_rows(struct fp_dhat *pub, struct fp_batch *out, struct fp_err *err) {
     struct fp_dhat_reader *d = (struct fp_dhat_reader *)pub;
     const int status = d->is_begun ? 0 : begin_rows(d, err);
     if (status) return status;

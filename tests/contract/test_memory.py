@@ -374,25 +374,8 @@ GROW: dict[str, Callable[[Path, int], None]] = {
         + ", ".join(['{"type": "timeline-record-type-cpu", "usage": 1}'] * times * 20_000)
         + '], "sampleStackTraces": [{"timestamp": 1, "stackFrames": [{"name": "f"}]}], "sampleDurations": [1]}}'
     ),
-    "gpu-sqlite": lambda path, times: path.write_bytes(
-        gpu_sqlite.nsys(
-            {
-                "StringIds": [(1, "f")],
-                "CUPTI_ACTIVITY_KIND_RUNTIME": [(i, i, 0, gpu_sqlite.GLOBAL, 1, 1, 0) for i in range(20_000 * times)],
-            }
-        )
-    ),
-    "xplane": lambda path, times: path.write_bytes(
-        xplane.write(
-            [
-                xplane.Plane(
-                    "/host:CPU",
-                    (xplane.Line(1, "a", 0, (xplane.Event(1, 0, 9), xplane.Event(2, 5, 3)) * times * 4_000),),
-                    ((1, "f"), (2, "g")),
-                )
-            ]
-        )
-    ),
+    "gpu-sqlite": lambda path, times: path.write_bytes(gpu_sqlite.many(20_000 * times)),
+    "xplane": lambda path, times: path.write_bytes(xplane.many(4_000 * times)),
     "instruments": lambda path, times: path.write_text(
         "Bytes Used\tCount\tSymbol Name\n" + "9.5 KB\t2\tf\n7 KB\t1\t g\n" * times * 20_000
     ),

@@ -6,7 +6,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Some places share an address, some have no function. */
-static void give_places(struct fp_valgrind *d, struct fp_model *m) {
+static void give_places(struct fp_dhat *d, struct fp_model *m) {
     const uint32_t function = fp_model_function(m, 0, 0, fp_strings_intern(&m->strings, "f", 1), 0, 0);
     for (uint32_t i = 0; i < fp_dhat_n_table(d); i++)
         if (fp_dhat_place(d, fp_dhat_table(d, i), i / 3, i % 4 ? function : 0, i)) abort();
@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 2) return 0;
     const uint8_t options = data[size - 1];
     struct fp_model *m = fp_model_new();
-    struct fp_valgrind *d = fp_dhat_new(m, options & 1);
+    struct fp_dhat *d = fp_dhat_new(m, options & 1);
     struct window window = {.data = data, .size = size, .step = data[size - 2] ? data[size - 2] : size};
     struct fp_err err;
     int status = FP_MORE;

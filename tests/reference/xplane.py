@@ -119,3 +119,9 @@ def rows(data: bytes) -> Counter[Row]:
                     shown = of.get(11, of.get(2, b"")).decode()
                     found[name, shown, names.get(event[1]) or f"#{event[1]}", begin, event[3]] += 1
     return found
+
+
+def many(n: int) -> bytes:
+    """A thread with n pairs of equal events, one within the other."""
+    line = Line(1, "a", 0, (Event(1, 0, 9), Event(2, 5, 3)) * n)
+    return write([Plane("/host:CPU", (line,), ((1, "f"), (2, "g")))])

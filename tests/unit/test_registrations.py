@@ -108,7 +108,7 @@ OWN = {
     "info": {"fastprof.cli.info", "fastprof.verbs.info"},
     "top": {
         *("_struct", "array", "struct", "fastprof.cli.top", "fastprof.verbs.top", "fastprof.verbs.branches"),
-        *("fastprof.verbs.function_costs", "fastprof.verbs.groups", "fastprof.bridges.package"),
+        *("fastprof.verbs.function_costs", "fastprof.verbs.groups", "fastprof.bridges.room"),
         *("fastprof.bridges.project", "fastprof.bridges.project.project", "fastprof.bridges.project.reported"),
         *("fastprof.bridges.sums", "fastprof.bridges.sums.aggregate", "fastprof.bridges.sums.reported"),
         *("fastprof.bridges.sums.sorted_runs", "fastprof.bridges.rows.allocator", "fastprof.bridges.rows.coarse"),
@@ -118,10 +118,22 @@ OWN = {
 }
 CORE = {
     *("_c", "_typing", "allocators", "branches", "counted", "elided", "engine", "errors", "figures", "lazy_re"),
-    *("loaded", "log", "model", "named_alike", "native", "options", "owner", "parts", "reported", "source", "streams"),
-    *("text_counts", "thread_names", "units", "urls", "value", "version", "words"),
+    *(
+        "loaded",
+        "log",
+        "model",
+        "named_alike",
+        "native",
+        "options",
+        "c_memory",
+        "parts",
+        "reported",
+        "source",
+        "streams",
+    ),
+    *("text_counts", "thread_names", "units", "urls", "chosen_value", "version", "messages"),
 }
-OWN_CORE = {"info": {"varint"}, "top": {"function_names", "held", "labels", "spill", "unknown"}}
+OWN_CORE = {"info": {"varint"}, "top": {"function_names", "held", "labels", "spill", "unknown_names"}}
 # Prints the modules that were imported, and the files that were opened, except modules.
 START = """
 import sys

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastprof.core.reported import reported
 
 REPORTED = reported(
-    "fp_valgrind",
+    "fp_dhat",
     shared=("unreadable-lines",),
     repairs={
         "carriage-returns": ("line that ends in a carriage return", "lines that end in a carriage return"),

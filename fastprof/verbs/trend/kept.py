@@ -68,7 +68,7 @@ class Cache:
     """Sums by profile.  `options`: those that sums depend on.
 
     Errors: FastprofError for a file that cannot be written, or that is something else.  If it `may_fail`, as one that
-    nobody asked for, nothing more is kept after such an error.
+    nobody named, nothing more is kept after such an error.
     """
 
     def __init__(self, path: str, options: Options, facts: Mapping[str, Any], *, may_fail: bool = False) -> None:
