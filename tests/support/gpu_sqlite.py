@@ -132,4 +132,6 @@ def rpd() -> bytes:
 
 def many(n: int) -> bytes:
     """n calls of one function, one after the other."""
-    return nsys({"StringIds": [(1, "f")], "CUPTI_ACTIVITY_KIND_RUNTIME": [(i, i, 0, GLOBAL, 1, 1, 0) for i in range(n)]})
+    return nsys(
+        {"StringIds": [(1, "f")], "CUPTI_ACTIVITY_KIND_RUNTIME": [(i, i, 0, GLOBAL, 1, 1, 0) for i in range(n)]}
+    )
