@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +32,7 @@ CACHE = "cachegrind/good/head.cachegrind"
 JFR = "jfr/good/real-async.jfr.gz"
 MASSIF = "massif/good/depth3.massif"
 OPROFILE = "oprofile/good/threads.tar"
+NIGHTS = "nights"  # a folder that is made
 XRAY = "xray/good/fdr5-pool-clang19.xray"
 
 
@@ -116,13 +119,13 @@ QUESTIONS = [
         r"kind",
     ),
     Question(
-        "How much is that?",
-        "pprof",
-        810,
-        "go tool pprof -tags",
-        top(GO, by="label:kind"),
-        lambda d: named("sort")(d) / 1e6,
-        r"810ms|0\.81s",
+        "Which function got slower, and since which night?",
+        "callgrind",
+        ("find", "6.callgrind"),
+        f"{ANNOTATE} of the two programs; the nights were made of their profiles",
+        ("trend", {"path": NIGHTS, "n": 1}),
+        lambda d: (d["findings"][0]["name"], d["findings"][0]["since"].rpartition("/")[2]),
+        r"6\.callgrind",
     ),
     Question(
         "Who allocated most?",
@@ -317,18 +320,28 @@ QUESTIONS = [
 async def answers(tokens: int) -> list[tuple[Question, Any, int]]:
     """The answers, and the bytes of the largest document."""
     found = []
-    server = StdioServerParameters(command=sys.executable, args=["-m", "fastprof", "mcp", str(CORPUS)])
-    async with Client(server) as client:
-        for question in QUESTIONS:
-            tool, arguments = question.call
-            done = await client.call_tool(tool, {**arguments, "budget_tokens": tokens})
-            text = done.content[0].text
-            try:
-                answer = question.find(json.loads(text))
-            except (LookupError, StopIteration, TypeError) as error:
-                answer = f"{type(error).__name__}: {text[:200]}"
-            found.append((question, answer, len(text.encode())))
+    with tempfile.TemporaryDirectory() as made:
+        nights = Path(made, NIGHTS)
+        nights.mkdir()
+        for night in range(1, 10):
+            shutil.copy(CORPUS / (OLD if night < 6 else NEW), nights / f"{night}.callgrind")
+        folders = ["-m", "fastprof", "mcp", str(CORPUS), made]
+        async with Client(StdioServerParameters(command=sys.executable, args=folders)) as client:
+            await ask(client, tokens, found)
     return found
+
+
+async def ask(client: Client, tokens: int, found: list[tuple[Question, Any, int]]) -> None:
+    """Add the answers to all questions."""
+    for question in QUESTIONS:
+        tool, arguments = question.call
+        done = await client.call_tool(tool, {**arguments, "budget_tokens": tokens})
+        text = done.content[0].text
+        try:
+            answer = question.find(json.loads(text))
+        except (LookupError, StopIteration, TypeError) as error:
+            answer = f"{type(error).__name__}: {text[:200]}"
+        found.append((question, answer, len(text.encode())))
 
 
 def pasted(question: Question) -> bool:
