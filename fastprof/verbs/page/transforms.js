@@ -72,7 +72,7 @@ class Transforms {
       return known.get(key);
     });
   }
-  get id() { return this.steps.map(step => step.join(" ")).join("\n"); }
+  get id() { return JSON.stringify(this.steps); }
   get isActive() { return this.steps.length > 0; }
   // For the address, and back.
   address() { return this.steps.map(([kind, what]) => what ? `${kind}:${what}` : kind); }
