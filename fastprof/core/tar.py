@@ -82,13 +82,13 @@ def _tar(source: Source, size: int, found: dict[str, File]) -> Iterator[File]:
             name = "/".join(part for part in name.split("/") if part not in ("", "."))
             if kind in _FILE:
                 yield File(name, data, min(nbytes, size - data), min(_octal(source, head, 136, 12, at), _LATEST))
-                if data + nbytes > size:
-                    raise _damage(source, size, f"{name} has {nbytes} bytes, and the archive ends", lib.FP_E_TRUNCATED)
             elif kind == _LINK:
                 target = pax.get("linkpath") or _text(head[157:257])
                 target = "/".join(part for part in target.split("/") if part not in ("", "."))
                 if target in found:
                     yield found[target]._replace(name=name)
+            if data + nbytes > size:
+                raise _damage(source, size, f"{name} has {nbytes} bytes, and the archive ends", lib.FP_E_TRUNCATED)
             name, pax = "", {}
         at = data + -(-nbytes // BLOCK) * BLOCK
 
