@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import tarfile
 from pathlib import Path
 
@@ -89,3 +90,29 @@ def test_exec_begins_a_session() -> None:
 def test_no_info(tmp_path: Path) -> None:
     with pytest.raises(FastprofError, match="no file info of uftrace"):
         fastprof.info(CORPUS / "uftrace" / "bad" / "no-info.tar")
+
+
+def test_bytes_that_are_not_utf_8() -> None:
+    """They are kept in the command and in the program's name; those of the head take no part in it."""
+    data = uftrace.write({7: uftrace.data(CALLS)}, specs="cmdline:?\n").replace(b"cmdline:?", b"cmdline:\xff")
+    data = data.replace(struct.pack("<Q", 0x363), b"\xc3\xa9" + bytes(6)).replace(b'/srv/a"', b'/srv/\xff"')
+    assert fastprof.info(data).facts["program"] == "/srv/a" and fastprof.top(data, n=0).rows
+
+
+def test_numbers_of_too_many_digits_are_not_read() -> None:
+    line = b"TASK timestamp=1.000000000 tid=" + b"1" * 5000 + b" pid=1\n"
+    assert fastprof.top(uftrace.write({7: uftrace.data(CALLS)}, sessions=line), n=0).rows
+
+
+@pytest.mark.parametrize("size", [b"\x80" + b"\x7f" * 11, b"00000177777\0"])
+def test_an_archive_ends_inside_an_entry_of_another_type(size: bytes) -> None:
+    entry = tarfile.TarInfo("x")
+    entry.type = b"V"
+    head = bytearray(entry.tobuf(tarfile.GNU_FORMAT))
+    head[124:136], head[148:156] = size, b" " * 8
+    head[148:156] = b"%06o\0 " % sum(head)
+    data = uftrace.write({7: uftrace.data(CALLS)}).rstrip(b"\0")
+    data += bytes(-len(data) % 512) + head + bytes(1024)
+    with pytest.raises(FormatError, match=r"x has \d+ bytes, and the archive ends"):
+        fastprof.info(data)
+    assert fastprof.info(data, lenient=True).losses["damaged-archives"] == 1

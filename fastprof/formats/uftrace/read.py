@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _HEAD, _NEVER, _MOST_SESSIONS = 40, (1 << 64) - 1, 1 << 16
 _TASK = re.compile(r'(\w+)=(?:"([^"]*)"|(\S+))')
+_NUMBER = re.compile(r"\d{1,10}")
 _MAP = re.compile(r"([0-9a-f]{1,16})-([0-9a-f]{1,16}) \S+ [0-9a-f]+ \S+ \d+ +(/.*?)(?: build-id:(\w*))?")
 _SYMBOL = re.compile(r"([0-9a-f]{1,16}) (\S) (.+)")
 _PLACE = re.compile(r"F: ([0-9a-f]{1,16}) .*\nL: (\d{1,9}) (.+)")
@@ -51,6 +52,10 @@ class Symbols(NamedTuple):
     places: dict[int, tuple[str, int]]  # file and line
 
 
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
 class UftraceReader(NativeReader):
     """One thread after the other, each in order of time."""
 
@@ -65,30 +70,34 @@ class UftraceReader(NativeReader):
         self._files = {os.path.basename(f.name): f for f in files if os.path.dirname(f.name) == below}
         self._file = ""  # that is being read
         self._texts: dict[str, str] = {}
-        info = self._text("info")
-        head = info[:_HEAD].encode("utf-8", "surrogateescape")
+        head, info = self._bytes("info", 0, _HEAD), self._bytes("info", _HEAD).decode("utf-8", "surrogateescape")
         if head[:8] != MAGIC or len(head) < _HEAD:
             raise FormatError(source.name, self.format, "the directory has no file info of uftrace", offset=0)
         if head[8:12] != b"\4\0\0\0" or head[14] != 1:
             what = f"version {int.from_bytes(head[8:12], 'little')} or its byte order, expected 4 and little-endian"
             raise FormatError(self._where("info"), self.format, what, offset=8, code=int(lib.FP_E_VERSION))
-        self._info = dict(line.split(":", 1) for line in info[_HEAD:].splitlines() if ":" in line)
-        self._arguments = Arguments(info[_HEAD:], word=8 if head[15] == 2 else 4)
+        self._info = dict(line.split(":", 1) for line in info.splitlines() if ":" in line)
+        self._arguments = Arguments(info, word=8 if head[15] == 2 else 4)
         self._pids, self._parents = dict[int, int](), dict[int, int]()
         self._sessions: list[Session] = []
         self._symbols: dict[str, Symbols] = {}
         self._read_tasks()
         self._input = model.input()
         self._refused: set[str] = set()
-        part = Part(command=self._info.get("cmdline", "").encode(), extra={"ticks_per_second": 1_000_000_000})
+        part = Part(command=_bytes(self._info.get("cmdline", "")), extra={"ticks_per_second": 1_000_000_000})
         self.part = model.add_part(part)
 
     def _text(self, name: str) -> str:
         """A small file, all of it.  While ranges are read, only those that were read ahead."""
         if name in self._texts or self._file:
             return self._texts.pop(name, "")
+        return self._bytes(name).decode("utf-8", "surrogateescape")
+
+    def _bytes(self, name: str, start: int = 0, end: int | None = None) -> bytes:
         file = self._files.get(name)
-        return self.source.read_at(file.start, file.size).decode("utf-8", "surrogateescape") if file else ""
+        if not file or start >= file.size:
+            return b""
+        return self.source.read_at(file.start + start, min(file.size, end or file.size) - start)
 
     def _where(self, name: str) -> str:
         return f"{self.source.name}{'/' if self.source.folder is not None else ':'}{self._files[name].name}"
@@ -98,7 +107,7 @@ class UftraceReader(NativeReader):
     def _read_tasks(self) -> None:
         for line in self._text("task.txt").splitlines():
             of = {key: text or word for key, text, word in _TASK.findall(line)}
-            numbers = {key: int(of[key]) for key in ("pid", "tid", "ppid") if of.get(key, "").isdecimal()}
+            numbers = {key: int(of[key]) for key in ("pid", "tid", "ppid") if _NUMBER.fullmatch(of.get(key, ""))}
             seconds, _, ns = of.get("timestamp", "").partition(".")
             if not (seconds.isdecimal() and ns.isdecimal() and len(ns) == 9 and len(seconds) < 10):
                 continue
@@ -210,7 +219,7 @@ class UftraceReader(NativeReader):
 
     def finish(self) -> None:
         log, r = self.log, self._r
-        programs = {s.pid: os.path.basename(s.program).encode() for s in self._sessions if s.program}
+        programs = {s.pid: _bytes(os.path.basename(s.program)) for s in self._sessions if s.program}
         self.model.names.put(self.model.parts[self.part], self._input, programs, {}, {})
         if r.lost:
             log.warn(REPORTED["lost-records"], file=self.source.name, lost=int(r.lost))
