@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import struct
 import tarfile
+import time
 from pathlib import Path
 
 import pytest
 
 import fastprof
 from fastprof.core.errors import FastprofError, FormatError, UnrecognizedError
+from fastprof.formats.uftrace.mappings import Mappings
 from tests.reference import uftrace
 from tests.reference.uftrace import ENTRY, EVENT, EXIT, LOST, Record
 from tests.support.paths import CORPUS
@@ -116,3 +118,22 @@ def test_an_archive_ends_inside_an_entry_of_another_type(size: bytes) -> None:
     with pytest.raises(FormatError, match=r"x has \d+ bytes, and the archive ends"):
         fastprof.info(data)
     assert fastprof.info(data, lenient=True).losses["damaged-archives"] == 1
+
+
+def test_the_first_mapping_at_an_address_counts() -> None:
+    maps = Mappings()
+    assert maps.at(5) is None
+    for start, end, path in [(10, 20, "a"), (5, 30, "b"), (12, 40, "c"), (50, 50, "d"), (60, 40, "e"), (35, 36, "f")]:
+        maps.add(start, end, path)
+    for address in range(70):
+        assert maps.at(address) == next((one for one in maps.all if one.start <= address < one.end), None)
+
+
+def test_sessions_and_mappings_of_each_are_found_fast() -> None:
+    """A map is read once, and neither sessions nor maps are searched one after the other."""
+    sessions = b"".join(b"SESS timestamp=0.000%06d pid=1 sid=ab\n" % i for i in range(30000))
+    sessions += b"DLOP timestamp=0.000000001 tid=7 sid=ab base=0 libname=/a\n" * 10000
+    records = [Record(i, ENTRY, 0, i) for i in range(30000)]
+    began = time.process_time()
+    assert fastprof.info(uftrace.write({7: uftrace.data(records)}, sessions=sessions)).losses == {}
+    assert time.process_time() - began < 8

@@ -21,6 +21,7 @@ from fastprof.core.source import Source
 from fastprof.core.tar import members
 from fastprof.formats.uftrace import MAGIC
 from fastprof.formats.uftrace.arguments import Arguments
+from fastprof.formats.uftrace.mappings import Mappings
 from fastprof.formats.uftrace.reported import REPORTED
 from fastprof.symbols import DEMANGLE
 from fastprof.symbols.demangle import demangle
@@ -43,7 +44,6 @@ class Session(NamedTuple):
     pid: int
     sid: str
     program: str
-    maps: list[tuple[int, int, str, str]]  # start, end, path, build id
 
 
 class Symbols(NamedTuple):
@@ -80,6 +80,9 @@ class UftraceReader(NativeReader):
         self._arguments = Arguments(info, word=8 if head[15] == 2 else 4)
         self._pids, self._parents = dict[int, int](), dict[int, int]()
         self._sessions: list[Session] = []
+        self._maps: dict[str, Mappings] = {}  # by session id
+        self._of: dict[int, list[tuple[int, int]]] = {}  # by process: time and index of its sessions, in order
+        self._own: list[tuple[int, int]] = []  # those of the thread
         self._symbols: dict[str, Symbols] = {}
         self._read_tasks()
         self._input = model.input()
@@ -113,34 +116,42 @@ class UftraceReader(NativeReader):
                 continue
             time, pid = int(seconds + ns), numbers.get("pid", numbers.get("tid", 0)) & 0xFFFFFFFF
             if line.startswith("SESS ") and len(self._sessions) < _MOST_SESSIONS:
-                maps = self._mappings(of.get("sid", ""))
-                self._sessions.append(Session(time, pid, of.get("sid", ""), of.get("exename", ""), maps))
+                sid = of.get("sid", "")
+                if sid not in self._maps:
+                    self._maps[sid] = self._mappings(sid)
+                self._of.setdefault(pid, []).append((time, len(self._sessions)))
+                self._sessions.append(Session(time, pid, sid, of.get("exename", "")))
             elif line.startswith("DLOP ") and re.fullmatch("[0-9a-f]{1,16}", of.get("base", "")):
                 base, library = int(of["base"], 16), of.get("libname", "")
-                end = base + max(self._symbols_of(library).starts, default=-1) + 1
-                for session in self._sessions:
-                    if session.sid == of.get("sid"):
-                        session.maps.append((base, end, library, ""))
+                if maps := self._maps.get(of.get("sid", "")):
+                    maps.add(base, base + (self._symbols_of(library).starts or [-1])[-1] + 1, library)
             elif line.startswith(("TASK ", "FORK ")):
                 self._pids[numbers.get("tid", pid)] = pid
                 if line.startswith("FORK "):
                     self._parents[pid] = numbers.get("ppid", pid)
+        for sessions in self._of.values():
+            sessions.sort()
 
-    def _mappings(self, sid: str) -> list[tuple[int, int, str, str]]:
-        found = (_MAP.fullmatch(line) for line in self._text(f"sid-{sid}.map").splitlines())
-        return [(int(m[1], 16), int(m[2], 16), m[3], m[4] or "") for m in found if m]
+    def _mappings(self, sid: str) -> Mappings:
+        maps = Mappings()
+        for line in self._text(f"sid-{sid}.map").splitlines():
+            if m := _MAP.fullmatch(line):
+                maps.add(int(m[1], 16), int(m[2], 16), m[3], m[4] or "")
+        return maps
+
+    def _begin(self) -> None:
+        """The sessions of the thread's process, or of the process that it was forked from."""
+        pid, seen = self._pid, set[int]()
+        while pid not in self._of and pid not in seen:
+            seen.add(pid)
+            pid = self._parents.get(pid, pid)
+        self._own = self._of.get(pid) or [(session.time, 0) for session in self._sessions[:1]]
+        self._session(0)
 
     def _session(self, time: int) -> None:
-        """Set the session of the thread's process, or of the process that it was forked from."""
-        pid, seen, own = self._pid, set[int](), list[int]()
-        while not own and pid not in seen:
-            seen.add(pid)
-            own = [i for i, session in enumerate(self._sessions) if session.pid == pid]
-            pid = self._parents.get(pid, pid)
-        own = own or [*range(len(self._sessions))][:1]
-        begun = [i for i in own if self._sessions[i].time <= time] or own[:1]
-        later = [self._sessions[i].time for i in own if i not in begun]
-        self._r.session, self._r.until = begun[-1] if begun else 0, min(later, default=_NEVER)
+        k = bisect_right(self._own, (time, _MOST_SESSIONS)) or 1  # the first one counts from 0 on
+        self._r.session = self._own[k - 1][1] if self._own else 0
+        self._r.until = self._own[k][0] if k < len(self._own) else _NEVER
 
     # ---- names
 
@@ -155,18 +166,16 @@ class UftraceReader(NativeReader):
 
     def _define(self) -> None:
         r, model = self._r, self.model
-        maps = self._sessions[r.session].maps if r.session < len(self._sessions) else []
+        found = self._maps[self._sessions[r.session].sid].at(r.address) if r.session < len(self._sessions) else None
         name, symbol, object_, file, line = f"<{r.address:x}>", "", 0, "", 0
-        for start, end, path, build_id in maps:
-            if start <= r.address < end:
-                symbols = self._symbols_of(path)
-                object_ = model.object(path, build_id)
-                k = bisect_right(symbols.starts, r.address - start) - 1
-                if k >= 0 and symbols.names[k][0] != "?":
-                    symbol = symbols.names[k][1]
-                    name = demangle(symbol, self.options[DEMANGLE], self._refused)
-                    file, line = symbols.places.get(symbols.starts[k], ("", 0))
-                break
+        if found:
+            symbols = self._symbols_of(found.path)
+            object_ = model.object(found.path, found.build_id)
+            k = bisect_right(symbols.starts, r.address - found.start) - 1
+            if k >= 0 and symbols.names[k][0] != "?":
+                symbol = symbols.names[k][1]
+                name = demangle(symbol, self.options[DEMANGLE], self._refused)
+                file, line = symbols.places.get(symbols.starts[k], ("", 0))
         function = model.function(name, file, object_, symbol if symbol != name else "", line)
         sizes = self._arguments.sizes(symbol, name)
         if lib.fp_uftrace_define(r, function, sizes, len(sizes)):
@@ -179,7 +188,7 @@ class UftraceReader(NativeReader):
         kernel = model.object("linux")
         r.schedule = model.function("linux:schedule", object_id=kernel)
         r.preempted = model.function("linux:schedule (pre-empted)", object_id=kernel)
-        paths = {path for session in self._sessions for _, _, path, _ in session.maps}
+        paths = {one.path for maps in self._maps.values() for one in maps.all}
         for name in sorted(os.path.basename(path) for path in paths - self._symbols.keys()):
             self._texts |= {file: self._text(file) for file in (f"{name}.sym", f"{name}.dbg") if file in self._files}
         matches = ((re.fullmatch(r"(\D*?)(\d{1,9})\.dat", name), file) for name, file in self._files.items())
@@ -190,7 +199,7 @@ class UftraceReader(NativeReader):
                 yield from self._range(file)
         for number, file in sorted((int(number), file) for kind, number, file in named if not kind):
             self._pid = self._pids.get(number, number)
-            self._session(0)
+            self._begin()
             lib.fp_uftrace_begin(r, number, model.thread(self._pid, number, self._input))
             yield from self._range(file)
         self.log.count(REPORTED["kernel-traces"], sum(kind == "kernel-cpu" for kind, _, _ in named))
