@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import tarfile
 import time
@@ -11,6 +12,7 @@ import pytest
 
 import fastprof
 from fastprof.core.errors import FastprofError, FormatError, UnrecognizedError
+from fastprof.formats.uftrace.arguments import Arguments
 from fastprof.formats.uftrace.mappings import Mappings
 from tests.reference import uftrace
 from tests.reference.uftrace import ENTRY, EVENT, EXIT, LOST, Record
@@ -137,3 +139,22 @@ def test_sessions_and_mappings_of_each_are_found_fast() -> None:
     began = time.process_time()
     assert fastprof.info(uftrace.write({7: uftrace.data(records)}, sessions=sessions)).losses == {}
     assert time.process_time() - began < 8
+
+
+@pytest.mark.parametrize(
+    "pattern", ["b.*a", "^a.*b.*", "^.*b$", ".*a..*b$", "a.b", "^ab$", "^a.*a$", "^..*.b.*$", "..*"]
+)
+def test_patterns_are_regular_expressions(pattern: str) -> None:
+    arguments = Arguments(f"argspec:{pattern}@arg1\n", 8)
+    for i in range(2, 256):
+        name = f"{i:b}"[1:].replace("0", "a").replace("1", "b")
+        assert bool(arguments.sizes(name)) == bool(re.search(pattern, name))
+
+
+def test_patterns_take_no_time_without_bound() -> None:
+    began = time.process_time()
+    assert not Arguments("argspec:.*.*.*x@arg1\n", 8).sizes("a" * 1_500)
+    assert time.process_time() - began < 1
+    data = uftrace.write({7: uftrace.data(CALLS)}, specs="argspec:" + "a.$@arg1;" * 1_001 + "\n")
+    with pytest.raises(FormatError, match=r"info: .*more than 1000 patterns"):
+        fastprof.info(data)

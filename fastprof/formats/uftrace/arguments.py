@@ -9,10 +9,21 @@ from __future__ import annotations
 
 import re
 
+MOST_PATTERNS = 1000
 _TEXT, _MOST = 255, 120  # _MOST: bytes of a value
 _SIZES = {"c": 1, "f": 8, "e": 0, "s": _TEXT, "S": _TEXT, "t": 0}
 _VALUE = re.compile(r"(fparg|arg|retval)(\d{0,3})(?:/([a-zA-Z]?)(\d{0,3})(?::\w+)?)?(?:%.*)?")
 _SIMPLE = re.compile(r"\^?(?:\w|\.\*?)*\$?")
+
+
+def _is_in(name: str, parts: list[re.Pattern[str]]) -> bool:
+    """Without going back: the first place of a part leaves the most for those after it."""
+    at = 0
+    for part in parts:
+        if not (m := part.search(name, at)):
+            return False
+        at = m.end()
+    return True
 
 
 class Arguments:
@@ -21,7 +32,7 @@ class Arguments:
     def __init__(self, info: str, word: int) -> None:
         self._word = word
         self._exact: list[dict[str, list[str]]] = [{}, {}]  # as specified, and uftrace's own list
-        self._patterns: list[tuple[re.Pattern[str], list[str]]] = []
+        self.patterns: list[tuple[list[re.Pattern[str]], list[str]]] = []  # parts between .* and values
         for kind, text in re.findall(r"^(argspec|retspec|argauto|retauto):(?!lines=)(.*)$", info, re.MULTILINE):
             for one in text.split(";"):
                 name, at, values = one.partition("@")
@@ -30,12 +41,16 @@ class Arguments:
                 if re.fullmatch(r"[\w:~<>, &()@]+", name):
                     self._exact[kind.endswith("auto")].setdefault(name, []).extend(values.split(","))
                 elif _SIMPLE.fullmatch(name) and name.count("*") < 4:
-                    self._patterns.append((re.compile(name), values.split(",")))
+                    if len(self.patterns) > MOST_PATTERNS:
+                        return
+                    self.patterns.append(([re.compile(part) for part in name.split(".*")], values.split(",")))
 
     def sizes(self, *names: str) -> bytes:
         """Those of arguments, 0, and those of the return value; b"" if a value is unknown."""
         found = [one for name in dict.fromkeys(names) for one in self._exact[0].get(name, ())]
-        found += [one for pattern, values in self._patterns if any(map(pattern.search, names)) for one in values]
+        found += [
+            one for parts, values in self.patterns if any(_is_in(name, parts) for name in names) for one in values
+        ]
         found = found or [one for name in dict.fromkeys(names) for one in self._exact[1].get(name, ())]
         values = {m[1] + m[2]: self._size(m) for one in found if (m := _VALUE.fullmatch(one))}
         if None in values.values():

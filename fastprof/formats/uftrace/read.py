@@ -20,7 +20,7 @@ from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.core.tar import members
 from fastprof.formats.uftrace import MAGIC
-from fastprof.formats.uftrace.arguments import Arguments
+from fastprof.formats.uftrace.arguments import MOST_PATTERNS, Arguments
 from fastprof.formats.uftrace.mappings import Mappings
 from fastprof.formats.uftrace.reported import REPORTED
 from fastprof.symbols import DEMANGLE
@@ -78,6 +78,9 @@ class UftraceReader(NativeReader):
             raise FormatError(self._where("info"), self.format, what, offset=8, code=int(lib.FP_E_VERSION))
         self._info = dict(line.split(":", 1) for line in info.splitlines() if ":" in line)
         self._arguments = Arguments(info, word=8 if head[15] == 2 else 4)
+        if len(self._arguments.patterns) > MOST_PATTERNS:
+            what = f"more than {MOST_PATTERNS} patterns of functions"
+            raise FormatError(self._where("info"), self.format, what, offset=_HEAD)
         self._pids, self._parents = dict[int, int](), dict[int, int]()
         self._sessions: list[Session] = []
         self._maps: dict[str, Mappings] = {}  # by session id
