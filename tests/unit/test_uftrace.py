@@ -158,3 +158,18 @@ def test_patterns_take_no_time_without_bound() -> None:
     data = uftrace.write({7: uftrace.data(CALLS)}, specs="argspec:" + "a.$@arg1;" * 1_001 + "\n")
     with pytest.raises(FormatError, match=r"info: .*more than 1000 patterns"):
         fastprof.info(data)
+
+
+@pytest.mark.parametrize("n_links", [3, 200])
+def test_hard_links_to_one_file_of_data(n_links: int) -> None:
+    data = uftrace.write({7: uftrace.data([Record(i, ENTRY, 0, 0) for i in range(4_096)])}).rstrip(b"\0")
+    data += bytes(-len(data) % 512)
+    for k in range(n_links):
+        entry = tarfile.TarInfo(f"d/{100 + k}.dat")
+        entry.type, entry.linkname = tarfile.LNKTYPE, "d/7.dat"
+        data += entry.tobuf(tarfile.USTAR_FORMAT)
+    if n_links == 3:
+        assert [row.calls for row in fastprof.top(data + bytes(1024), n=0).rows] == [4 * 4_096]
+        return
+    with pytest.raises(FormatError, match=r"hard links .* 16 times the archive's size"):
+        fastprof.info(data + bytes(1024))

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fastprof.core._c import fp_batch, fp_err, fp_window
 
 _HEAD, _NEVER, _MOST_SESSIONS = 40, (1 << 64) - 1, 1 << 16
+_MOST_TIMES = 16  # that an archive's size is read, by hard links
 _TASK = re.compile(r'(\w+)=(?:"([^"]*)"|(\S+))')
 _NUMBER = re.compile(r"\d{1,10}")
 _MAP = re.compile(r"([0-9a-f]{1,16})-([0-9a-f]{1,16}) \S+ [0-9a-f]+ \S+ \d+ +(/.*?)(?: build-id:(\w*))?")
@@ -196,6 +197,9 @@ class UftraceReader(NativeReader):
             self._texts |= {file: self._text(file) for file in (f"{name}.sym", f"{name}.dbg") if file in self._files}
         matches = ((re.fullmatch(r"(\D*?)(\d{1,9})\.dat", name), file) for name, file in self._files.items())
         named = [(m[1], m[2], file) for m, file in matches if m]
+        if self.source.folder is None and sum(one.size for _, _, one in named) > _MOST_TIMES * (self.source.size or 0):
+            what = f"hard links to files of data have more than {_MOST_TIMES} times the archive's size"
+            raise FormatError(self.source.name, self.format, what, offset=0)
         for kind, _, file in named:
             if kind == "perf-cpu":
                 r.is_switches = 1
