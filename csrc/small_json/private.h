@@ -36,10 +36,10 @@ struct fp_small_json_reader {
     uint32_t cap_names; /* what is beyond has none */
     uint32_t *stacks;   /* GHC: of open nodes; the first is the parent of the root.  Frames of a sample from 1 on. */
     uint32_t n, cap;
-    uint32_t is_taken; /* GHC: the innermost node has its row */
-    int32_t is_asked, is_bad;
-    uint32_t thread; /* pyinstrument: of the sample */
-    uint64_t now;    /* nanoseconds of the samples so far */
+    uint32_t is_taken;        /* GHC: the innermost node has its row */
+    int32_t is_asked, is_bad; /* is_asked, pyinstrument: 2 after the part is there */
+    uint32_t thread;          /* pyinstrument: of the sample */
+    uint64_t now;             /* nanoseconds of the samples so far */
     struct fp_strings texts;
     struct fp_small_json_node *nodes; /* the first is the parent of the root */
     uint32_t n_nodes, cap_nodes;

@@ -26,13 +26,13 @@ static const struct fp_json_row rows[] = {
     FP_JSON_EACH(CHILDREN, .object = NODE, .array = ODD, .value = STRAY),
 };
 
-/* The rows begin: the caller adds the part. */
-static int ask(struct fp_small_json_reader *r, int is_tree) {
+/* The rows begin: the caller adds the part, then this is called again.  What has rows after that is an error. */
+static int ask(struct fp_small_json_reader *r, int is_tree, struct fp_window *in, struct fp_err *err) {
     r->has_rows = 1;
-    r->s.is_tree = is_tree;
-    if (r->is_asked) return 0;
-    r->is_asked = 1;
-    return FP_NEEDS;
+    if (r->is_asked > 1)
+        return fp_small_json_broken(r, in, "\"frame_records\" or \"root_frame\", and only one of them", err);
+    if (!r->is_asked) r->s.is_tree = is_tree;
+    return r->is_asked++ ? 0 : FP_NEEDS;
 }
 
 /* ---- sessions ---- */
@@ -155,11 +155,12 @@ static int end_of_node(struct fp_small_json_reader *r, struct fp_window *in, str
 
 static int begin(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err) {
     struct fp_small_json_reader *r = to;
-    (void)in, (void)err;
     if (kind == ODD) r->is_bad = 1;
     if (kind == RECORDS || (kind == NODE && !r->n_nodes)) {
-        const int status = ask(r, kind == NODE);
+        const int is_second = r->is_asked > 1, status = ask(r, kind == NODE, in, err);
         if (status) return status;
+        r->walk.pass = is_second;
+        if (is_second) return 0;
     }
     if (kind == RECORD) {
         if (r->out->n == r->out->cap) return FP_FULL;
@@ -184,7 +185,7 @@ static int value(void *to, uint32_t code, struct fp_window *in, struct fp_err *e
     struct fp_small_json_node *node = r->n_nodes ? &r->nodes[r->n_nodes] : NULL;
     int64_t number = -1;
     (void)in, (void)err;
-    if (code == ROOT) return ask(r, 1); /* null: no samples */
+    if (code == ROOT) return ask(r, 1, in, err); /* null: no samples */
     if (code == FRAME || code == NAME || code == PATH || code == TARGET) {
         if (j->token != FP_JSON_STRING) {
             r->is_bad |= code != TARGET;

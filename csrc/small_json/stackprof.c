@@ -47,7 +47,7 @@ static int ask(struct fp_small_json_reader *r, struct fp_window *in, struct fp_e
     if (r->is_asked || r->s.only_times) return 0;
     if (!r->s.mode || r->s.interval <= 0) {
         const int status =
-            fp_small_json_broken(r, in, "\"mode\", and \"interval\" from 1 on, ahead of \"frames\"", err);
+            fp_small_json_broken(r, in, "\"mode\", and \"interval\" from 1 on, ahead of \"frames\" and \"raw\"", err);
         if (status) return status;
         r->s.interval = 1;
     }
@@ -141,7 +141,7 @@ static int begin(void *to, uint32_t kind, struct fp_window *in, struct fp_err *e
     struct fp_small_json_reader *r = to;
     if (kind == FRAMES || kind == RAW_ || kind == TIMES) {
         r->walk.pass = r->s.only_times != (kind == TIMES) || (kind == RAW_ && r->s.is_graph);
-        const int status = kind == FRAMES ? ask(r, in, err) : 0;
+        const int asks = kind == FRAMES || (kind == RAW_ && !r->walk.pass), status = asks ? ask(r, in, err) : 0;
         if (status) r->walk.pass = 0;
         return status;
     }

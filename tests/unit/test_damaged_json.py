@@ -1,0 +1,42 @@
+"""Small profiles in JSON whose keys come in another order, or twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from fastprof.core.errors import FormatError
+from fastprof.core.options import Options
+from tests.support.stackdump import dump
+
+STACKPROF = b'{"version": 1.2, "mode": "wall", "interval": 1000, '
+
+
+def values_of(data: bytes, format_: str, broken: int) -> list[tuple[int, ...]]:
+    """Values of the rows that are read if lenient; otherwise the data is an error."""
+    with pytest.raises(FormatError, match="a record is incomplete"):
+        dump(data, format_)
+    found = dump(data, format_, options=Options(lenient=True))
+    assert found.log.losses == {"broken-records": broken}
+    return [values for _, _, values in found.rows]
+
+
+def test_samples_of_stackprof_without_frames() -> None:
+    for rest, n in (b'"raw": [0, 1]}', 1), (b'"raw": [' + b"0, 1, " * 20_000 + b'0, 1], "frames": {}}', 20_001):
+        rows = dump(STACKPROF + rest, "stackprof").rows
+        assert [(stack, values) for stack, _, values in rows] == [((), (1_000_000, 1))] * n
+    marshal = b"\4\b{\t:\x0cversioni\6:\tmode:\twall:\rintervali\6:\x08raw[\x07i\0i\6"
+    assert [values for _, _, values in dump(marshal, "stackprof").rows] == [(1000, 1)]
+    assert values_of(b'{"version": 1.2, "mode": "wall", "raw": [0, 1], "frames": {}}', "stackprof", 1) == [(1000, 1)]
+
+
+HEAD = b'{"start_time": 1, "duration": 1, "sample_count": 1, '
+TREE = b'"root_frame": {"function": "a", "file_path": "b", "line_no": 1, "time": 2.0}'
+
+
+def test_records_and_a_tree_of_pyinstrument() -> None:
+    records = b'"frame_records": [' + b'[["a\\u0000b\\u00001"], 1.0], ' * 40_000 + b'[["a\\u0000b\\u00001"], 1.0]]'
+    second = 10**9
+    assert values_of(HEAD + TREE + b", " + records + b"}", "pyinstrument", 1) == [(2 * second,)]
+    assert values_of(HEAD + records + b", " + TREE + b"}", "pyinstrument", 1) == [(second, 1)] * 40_001
+    assert values_of(HEAD + TREE + b", " + TREE + b"}", "pyinstrument", 1) == [(2 * second,)]
+    assert values_of(HEAD + TREE + b', "root_frame": null}', "pyinstrument", 1) == [(2 * second,)]
