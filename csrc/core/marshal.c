@@ -19,7 +19,7 @@ void fp_marshal_begin(struct fp_marshal *m) {
     m->n_symbols = m->n_links = m->n_levels = 0;
     m->has_head = m->is_over = 0;
     m->text.n = m->taken = 0;
-    m->offset = 0;
+    m->offset = m->linked = 0;
 }
 
 void fp_marshal_free(struct fp_marshal *m) {
@@ -124,6 +124,18 @@ static void put_string(struct fp_marshal *m, uint32_t string) {
     put(m, "\"", 1);
 }
 
+/* A text again: few bytes of links do not stand for a lot. */
+static void put_linked(struct fp_marshal *m, struct marshal_bytes *b, uint32_t string) {
+    enum { MOST_TIMES = 64, SPARE = 1 << 20 };
+    size_t n;
+    (void)fp_string(&m->strings, string, &n);
+    m->linked += n;
+    if (m->linked > MOST_TIMES * m->offset + SPARE)
+        stop(b, FP_E_MALFORMED, "links to more text than 64 times what precedes them");
+    else
+        put_string(m, string);
+}
+
 static void put_number(struct fp_marshal *m, int is_negative, uint64_t v) {
     uint8_t digits[24], *end = digits;
     if (is_negative) *end++ = '-';
@@ -162,7 +174,7 @@ static void link_to(struct fp_marshal *m, struct marshal_bytes *b) {
     if (i >= m->n_links)
         stop(b, FP_E_MALFORMED, "a link to an object that is not there");
     else if (m->links[i])
-        put_string(m, m->links[i] - 1);
+        put_linked(m, b, m->links[i] - 1);
     else
         put(m, "null", 4);
 }
@@ -194,10 +206,15 @@ static void put_value(struct fp_marshal *m, struct marshal_bytes *b) {
             break;
         }
         case ':':
-        case ';':
+        case ';': {
             b->p--;
-            put_string(m, symbol(m, b));
+            const uint32_t string = symbol(m, b);
+            if (kind == ';' && !b->status)
+                put_linked(m, b, string);
+            else
+                put_string(m, string);
             break;
+        }
         case '"':
             m->links[own] = string_of(m, b) + 1;
             put_string(m, b->status ? 0 : m->links[own] - 1);

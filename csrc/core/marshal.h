@@ -5,8 +5,10 @@
  *   5b 07 69 08 30         [3, nil]
  *
  * is read as {"raw":[3,null]}.  Each value becomes text, which the shape reads before the next one, so nothing is kept
- * but symbols, and strings that later links may refer to.  Keys are texts.  Hashes, arrays, strings, symbols, numbers,
- * nil, true and false are read; objects of other classes are an error, and nothing is ever made of them.
+ * but symbols, and strings that later links may refer to.  Keys are texts.  A text is written
+ * again for each link to it; links to 64 times the bytes before them, and 1 MB, are an error.  Hashes, arrays, strings,
+ * symbols, numbers, nil, true and false are read; objects of other classes are an error, and nothing is ever made of
+ * them.
  *
  * Memory: linear in the symbols and strings, 12 bytes each and their text.
  * Source: Ruby's doc/marshal.rdoc and marshal.c.
@@ -31,6 +33,7 @@ struct fp_marshal {
     struct fp_buf text; /* JSON that the shape has not taken yet, from `taken` on */
     size_t taken;
     uint64_t offset; /* of the last value */
+    uint64_t linked; /* bytes of texts that links repeat */
 };
 
 /* Begins a dump.  Keeps memory. */

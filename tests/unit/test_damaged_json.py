@@ -40,3 +40,15 @@ def test_records_and_a_tree_of_pyinstrument() -> None:
     assert values_of(HEAD + records + b", " + TREE + b"}", "pyinstrument", 1) == [(second, 1)] * 40_001
     assert values_of(HEAD + TREE + b", " + TREE + b"}", "pyinstrument", 1) == [(2 * second,)]
     assert values_of(HEAD + TREE + b', "root_frame": null}', "pyinstrument", 1) == [(2 * second,)]
+
+
+@pytest.mark.parametrize(("text", "link"), [(b'"', b"@\7"), (b":", b";\n")])
+def test_links_of_a_dump_to_one_long_text(text: bytes, link: bytes) -> None:
+    """64 times the bytes that precede them, and 1 MB."""
+    long, head = text + b"\3\x80\x1a\6" + b"a" * 400_000, b"\4\b{\x0b:\x0cversioni\6:\tmode:\twall:\rintervali\6:\7zz["
+    tail = b":\x0bframes{\0:\x08raw[\x07i\0i\6"
+    found = dump(head + b"\x02\x33\0" + long + link * 50 + tail, "stackprof")
+    assert [values for _, _, values in found.rows] == [(1000, 1)]
+    with pytest.raises(FormatError, match="links to more text") as caught:
+        dump(head + b"\2\x51\xc3" + long + link * 50_000 + tail, "stackprof")
+    assert 400_000 < (caught.value.offset or 0) < 400_500
