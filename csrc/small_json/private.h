@@ -10,7 +10,7 @@ enum { FP_SMALL_NUMBERS = 11 };
 
 struct fp_small_json_node { /* pyinstrument: an open frame of a tree */
     int64_t time, of_children;
-    uint32_t name, file, line, stack;
+    uint32_t name, file, line, stack, is_late; /* is_late: its name comes after its children */
 };
 
 struct fp_small_json_item { /* StackProf: a cost of a frame, or of its calls of another one, in samples */
@@ -34,7 +34,8 @@ struct fp_small_json_reader {
      * `texts`, its frame; StackProf: by number of `keys`, its frame */
     uint32_t *names;
     uint32_t cap_names; /* what is beyond has none */
-    uint32_t *stacks;   /* GHC: of open nodes; the first is the parent of the root.  Frames of a sample from 1 on. */
+    uint32_t *stacks;   /* GHC: of open nodes; the first is the parent of the root.  Frames of a sample from 1 on.
+                         * Scalene: lines that are in `names`, from 1 on. */
     uint32_t n, cap;
     uint32_t is_taken;        /* GHC: the innermost node has its row */
     int32_t is_asked, is_bad; /* is_asked, pyinstrument: 2 after the part is there */
@@ -47,7 +48,7 @@ struct fp_small_json_reader {
     struct fp_small_json_item *items; /* in the order of their frames */
     uint32_t n_items, cap_items, next_item, key;
     uint64_t left; /* of a sample: frames that follow + 1, 0: its number of frames comes next */
-    int64_t line, own;
+    int64_t line, own, of_lines;
     uint64_t *times; /* microseconds, by sample */
     uint32_t n_times, cap_times, next_time;
     uint32_t n_frames; /* Safari: in `names`; `own` is the time, `times` are nanoseconds by sample, as `stacks` */

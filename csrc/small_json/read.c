@@ -133,6 +133,10 @@ static void end_of_function(struct fp_small_json_reader *r) {
     const int64_t line = r->numbers[LINENO];
     if (line <= 0 || line >= MOST_LINES) return;
     fp_array_zeroed(&r->names, &r->cap_names, (uint64_t)line + 1, sizeof *r->names);
+    if (!r->names[line] && r->name) {
+        fp_array_room(&r->stacks, &r->cap, (uint64_t)r->n + 1, sizeof *r->stacks);
+        r->stacks[r->n++] = (uint32_t)line;
+    }
     r->names[line] = r->name;
 }
 
@@ -198,7 +202,8 @@ static int take_node(struct fp_small_json_reader *r, struct fp_window *in, struc
 static int begin(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err) {
     struct fp_small_json_reader *r = to;
     if (kind == CHILDREN) return take_node(r, in, err);
-    if (kind == FILE_ && r->cap_names) memset(r->names, 0, r->cap_names * sizeof *r->names);
+    if (kind == FILE_)
+        while (r->n > 1) r->names[r->stacks[--r->n]] = 0;
     if (kind == NODE) {
         fp_array_room(&r->stacks, &r->cap, (uint64_t)r->n + 1, sizeof *r->stacks);
         r->stacks[r->n++] = 0;

@@ -18,9 +18,9 @@
  *           "column":15,"url":"a.js","expressionLocation":{"line":22,"column":19}}]}],"sampleDurations":[0.001]}}
  *          Frames come innermost first; a sample costs the duration of the same index.
  *
- * Memory: Scalene: 4 bytes for each line of the longest file.  GHC: the depth of the tree, and cost centres.
- * pyinstrument: frames, or the depth of the tree.  StackProf: frames and edges, 8 bytes for each sample with a time.
- * Safari: 12 bytes a sample.
+ * Memory: Scalene: 4 bytes for each line of the longest file, and for each of its functions.  GHC: the depth of the
+ * tree, and cost centres.  pyinstrument: frames, or the depth of the tree.  StackProf: frames and edges, 8 bytes for
+ * each sample with a time.  Safari: 12 bytes a sample.
  */
 #ifndef FP_SMALL_JSON_READ_H
 #define FP_SMALL_JSON_READ_H

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
+import fastprof
 from fastprof.core.errors import FormatError
 from fastprof.core.options import Options
 from tests.support.stackdump import dump
@@ -52,3 +55,12 @@ def test_links_of_a_dump_to_one_long_text(text: bytes, link: bytes) -> None:
     with pytest.raises(FormatError, match="links to more text") as caught:
         dump(head + b"\2\x51\xc3" + long + link * 50_000 + tail, "stackprof")
     assert 400_000 < (caught.value.offset or 0) < 400_500
+
+
+def test_files_of_scalene_cost_what_they_have() -> None:
+    """Not the longest one before them."""
+    files = b'"z": {"functions": [{"line": "f", "lineno": 1048575}]}, ' + b'"a": {}, ' * 100_000
+    line = b'"b": {"lines": [{"lineno": 9, "start_function_line": 1048575, "n_cpu_percent_python": 5}]}'
+    start = time.process_time()
+    (row,) = fastprof.top(b'{"alloc_samples": 0, "elapsed_time_sec": 1, "files": {' + files + line + b"}}", n=0).rows
+    assert (row.name, row.file) == ("<module>", "b") and time.process_time() - start < 5
