@@ -119,6 +119,7 @@ static int end_of_record(struct fp_small_json_reader *r, struct fp_window *in, s
 
 static void begin_node(struct fp_small_json_reader *r) {
     fp_array_zeroed(&r->nodes, &r->cap_nodes, (uint64_t)r->n_nodes + 2, sizeof *r->nodes);
+    r->nodes[r->n_nodes].is_late |= !r->nodes[r->n_nodes].name;
     r->nodes[++r->n_nodes] = (struct fp_small_json_node){.time = -1};
 }
 
@@ -138,8 +139,10 @@ static int end_of_node(struct fp_small_json_reader *r, struct fp_window *in, str
     if (r->out->n == r->out->cap) return FP_FULL;
     struct fp_small_json_node *node = &r->nodes[r->n_nodes];
     if (!node->stack) make_stack(r);
-    const int is_bad = !node->name || node->time < 0 || r->is_bad;
-    const int status = is_bad ? fp_small_json_broken(r, in, "\"function\", and \"time\" from 0 seconds", err) : 0;
+    const int is_bad = !node->name || node->is_late || node->time < 0 || r->is_bad;
+    const int status =
+        is_bad ? fp_small_json_broken(r, in, "\"function\" ahead of \"children\", and \"time\" from 0 seconds", err)
+               : 0;
     if (is_bad) node->time = node->of_children;
     r->n_nodes--;
     r->is_bad = 0;

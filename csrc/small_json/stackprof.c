@@ -70,7 +70,7 @@ static int end_of_frame(struct fp_small_json_reader *r, struct fp_window *in, st
     const uint32_t function = fp_model_function(m, 0, r->place, r->name, 0, line);
     fp_array_zeroed(&r->names, &r->cap_names, (uint64_t)r->file + 1, sizeof *r->names);
     r->names[r->file] = fp_model_plain_frame(m, function);
-    add_item(r, 0, 0, r->own > 0 ? r->own : 0); /* what is of no line */
+    add_item(r, 0, 0, r->own > r->of_lines ? r->own - r->of_lines : 0); /* what is of no line */
     return 0;
 }
 
@@ -148,7 +148,7 @@ static int begin(void *to, uint32_t kind, struct fp_window *in, struct fp_err *e
     if (kind == FRAME) {
         r->name = r->place = 0;
         r->file = row_of(r, r->line);
-        r->own = r->line = 0;
+        r->own = r->of_lines = r->line = 0;
         r->is_bad = 0;
     }
     if (kind == LINE_) r->n = 1;
@@ -193,19 +193,25 @@ static int value(void *to, uint32_t code, struct fp_window *in, struct fp_err *e
     }
     const int64_t v = number_of(r);
     switch (code) {
-        case INTERVAL: r->s.interval = v <= INT64_MAX / 1000 ? v : -1; break;
+        case INTERVAL:
+            if (r->is_asked) return fp_small_json_broken(r, in, "\"interval\" once, ahead of \"frames\"", err);
+            r->s.interval = v <= INT64_MAX / 1000 ? v : -1;
+            break;
         case SAMPLES: r->s.samples = v; break;
         case GC: r->s.gc_samples = v; break;
         case MISSED: r->s.missed_samples = v; break;
         case FIRST: r->line = v; break;
-        case OWN: r->own += v, r->is_bad |= v < 0; break;
+        case OWN: r->own = v, r->is_bad |= v < 0; break;
         case EDGE:
             if (v < 0) return fp_small_json_broken(r, in, "numbers from 0 in \"edges\"", err);
             add_item(r, r->key, 0, v);
             break;
         case COST:
             if (v < 0) return fp_small_json_broken(r, in, "numbers from 0 in \"lines\"", err);
-            if (r->n++ == 2) add_item(r, 0, r->key, v), r->own -= v; /* the first is inclusive */
+            if (r->n++ != 2) break; /* the first is inclusive */
+            if (v > INT64_MAX - r->of_lines) return fp_small_json_broken(r, in, "sums of lines below 2^63", err);
+            r->of_lines += v;
+            add_item(r, 0, r->key, v);
             break;
         default: /* TIME */
             fp_array_room(&r->times, &r->cap_times, (uint64_t)r->n_times + 1, sizeof *r->times);

@@ -64,3 +64,30 @@ def test_files_of_scalene_cost_what_they_have() -> None:
     start = time.process_time()
     (row,) = fastprof.top(b'{"alloc_samples": 0, "elapsed_time_sec": 1, "files": {' + files + line + b"}}", n=0).rows
     assert (row.name, row.file) == ("<module>", "b") and time.process_time() - start < 5
+
+
+FRAME = b'"frames": {"5": {"name": "a"%s}}'
+
+
+def test_an_interval_of_stackprof_comes_once_and_first() -> None:
+    for interval in b"-5", b"0", b"7":
+        data = STACKPROF + FRAME % b"" + b', "interval": ' + interval + b', "raw": [1, 5, 3]}'
+        assert values_of(data, "stackprof", 1) == [(3_000_000, 3)]
+
+
+def test_sums_of_stackprof() -> None:
+    most = (1 << 63) - 1
+    head = b'{"version": 1.2, "mode": "object", "interval": 1, '
+    lines = head + FRAME % (b', "lines": {"1": [0, %d], "2": [0, %d]}' % (most, most)) + b"}"
+    with pytest.raises(FormatError, match="sums of lines below"):
+        fastprof.info(lines)
+    assert fastprof.top(lines, n=0, lenient=True).rows[0].self == most
+    twice = head + FRAME % (b', "samples": %d, "samples": %d, "samples": 7, "lines": {"1": [0, 3]}' % (most, most))
+    assert fastprof.top(twice + b"}", n=0).rows[0].self == 7
+
+
+def test_children_of_pyinstrument_follow_the_name() -> None:
+    child = b'{"function": "kid", "file_path": "b", "line_no": 1, "time": 1.0, "children": []}'
+    root = b'"root_frame": {"children": [%s], "function": "a", "file_path": "b", "line_no": 1, "time": 1.0}}'
+    assert values_of(HEAD + root % child, "pyinstrument", 1) == [(10**9,)]
+    assert [values for _, _, values in dump(HEAD + root % b"", "pyinstrument").rows] == [(10**9,)]
