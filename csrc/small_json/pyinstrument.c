@@ -140,9 +140,9 @@ static int end_of_node(struct fp_small_json_reader *r, struct fp_window *in, str
     struct fp_small_json_node *node = &r->nodes[r->n_nodes];
     if (!node->stack) make_stack(r);
     const int is_bad = !node->name || node->is_late || node->time < 0 || r->is_bad;
-    const int status =
-        is_bad ? fp_small_json_broken(r, in, "\"function\" ahead of \"children\", and \"time\" from 0 seconds", err)
-               : 0;
+    const char *want = node->name && node->is_late ? "\"function\" ahead of \"children\""
+                                                   : "\"function\", and \"time\" from 0 seconds";
+    const int status = is_bad ? fp_small_json_broken(r, in, want, err) : 0;
     if (is_bad) node->time = node->of_children;
     r->n_nodes--;
     r->is_bad = 0;

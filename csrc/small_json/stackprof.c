@@ -47,7 +47,7 @@ static int ask(struct fp_small_json_reader *r, struct fp_window *in, struct fp_e
     if (r->is_asked || r->s.only_times) return 0;
     if (!r->s.mode || r->s.interval <= 0) {
         const int status =
-            fp_small_json_broken(r, in, "\"mode\", and \"interval\" from 1 on, ahead of \"frames\" and \"raw\"", err);
+            fp_small_json_broken(r, in, "\"mode\", and \"interval\" from 1 on, ahead of \"frames\"", err);
         if (status) return status;
         r->s.interval = 1;
     }
