@@ -201,7 +201,8 @@ static void put_value(struct fp_marshal *m, struct marshal_bytes *b) {
         case 'l': bignum(m, b); break;
         case 'f': {
             const uint8_t *p = bytes_of(b, &n);
-            const int is_number = n && (fp_is_digit(p[n - 1]));
+            int is_number = n && fp_is_digit(p[n - 1]); /* inf and nan are not JSON's */
+            for (size_t i = 0; is_number && i < n; i++) is_number = fp_is_digit(p[i]) || (p[i] && strchr("+-.e", p[i]));
             put(m, is_number ? (const void *)p : "null", is_number ? n : 4);
             break;
         }
