@@ -167,6 +167,18 @@ def test_overflow_is_an_error(tmp_path: Path) -> None:
         fastprof.merge([tmp_path / "c.callgrind"], tmp_path / "out.callgrind", weight="c=2")
 
 
+@pytest.mark.parametrize("view", ["stacks", "graph"])
+def test_a_product_of_weights_by_label_that_is_too_large(tmp_path: Path, view: str) -> None:
+    labels, inner = ["a=1", "b=2", "c=3"], tmp_path / ("in.pb.gz" if view == "stacks" else "in.fpa")
+    if view == "stacks":
+        fastprof.convert(write(tmp_path / "a.folded", {"f": 3}), inner, set_label=labels)
+    else:
+        fastprof.merge([CORPUS / "callgrind/good/redef.callgrind"], inner, set_label=labels)
+    given = {"weight": [f"{label}=1000000000" for label in labels]}
+    with pytest.raises(FastprofError, match=r"in\.[a-z.]+: its weight exceeds 2\^63 - 1"):
+        fastprof.merge([inner], tmp_path / ("out.pb.gz" if view == "stacks" else "out.callgrind"), **given)
+
+
 def test_normalized_inputs_of_several_views(tmp_path: Path) -> None:
     """A graph, whose calls are rounded alone, and stacks; an input without cost stays."""
     (tmp_path / "a.callgrind").write_text("events: Ir\nfn=f\n1 1\n2 1\n3 1\ncfn=g\ncalls=3 1\n1 7\nfn=g\n1 4\n2 3\n")

@@ -14,11 +14,12 @@ from fractions import Fraction
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.c_memory import owned
-from fastprof.core.errors import check_sums
+from fastprof.core.errors import FastprofError, check_sums
 from fastprof.core.labels import values_of
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.operator_copy import Changed
+from fastprof.core.options import INT64
 from fastprof.core.parts import labels_of
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Scaled:
     def __init__(self, model: Model) -> None:
         self._model = model
         self._scale: Scale | None = None
+        self._input = ""  # its name
         self._of: dict[Fraction, fp_scale] = {}  # by factor; what was rounded is carried from part to part
         self._by_label: list[int] = []
         self._err = ffi.new("struct fp_err *")
@@ -72,7 +74,7 @@ class Scaled:
             from fastprof.bridges.sums.sum import repeated
 
             rows = repeated(rows, self._model, options, Log(), holds._replace(keeps_stacks=True, labels=True))
-        self._scale, self._of, self._by_label = scale, {}, []
+        self._scale, self._of, self._by_label, self._input = scale, {}, [], input_.name
         yield from rows
 
     def rows(self, batches: Iterable[Batch]) -> Iterator[Batch]:
@@ -99,6 +101,7 @@ class Scaled:
 
     def _state(self, factor: Fraction) -> fp_scale:
         if factor not in self._of:
+            self._check(max(factor.numerator, factor.denominator))
             new = lib.fp_scale_new(factor.numerator, factor.denominator)
             self._of[factor] = owned(new, lib.fp_scale_free, "the weight of an input")
         return self._of[factor]
@@ -107,8 +110,14 @@ class Scaled:
         """The factor of each label chain of the model."""
         model, known = self._model, self._by_label
         known += (scale.of(values_of(model, label)) for label in range(len(known), model.count("labels")))
+        self._check(max(known, default=1))
         self._array = ffi.new("int64_t[]", known)
         return self._array
+
+    def _check(self, factor: int) -> None:
+        """Errors: FastprofError for a product of weights that C cannot hold."""
+        if factor > INT64:
+            raise FastprofError(f"{self._input}: its weight exceeds 2^63 - 1")
 
 
 def _scaled(part: Part, factor: Fraction) -> Part:
