@@ -425,7 +425,7 @@ def pattern(text: str) -> Callable[[Place], bool] | None:
     flags = 0 if any(map(str.isupper, text)) else re.IGNORECASE
     try:
         wanted = re.compile(text, flags)
-    except re.error:
+    except (re.error, OverflowError, RecursionError):  # the latter two: a count or a nesting that is too large
         wanted = re.compile(re.escape(text), flags)
     return lambda place: any(wanted.search(of) for of in (place.name, place.file, place.object))
 

@@ -108,6 +108,12 @@ def test_a_recursion_counts_once(tmp_path: Path) -> None:
     assert wanted and browsed.tree(event, EVERYTHING).matched(wanted)[0] == 6
 
 
+def test_patterns_that_the_library_cannot_compile() -> None:
+    for text in ("a{9999999999999}", "(" * 5000 + ")" * 5000):
+        wanted = pattern(text)
+        assert wanted and wanted(Place(f"x{text}")) and not wanted(Place("a"))
+
+
 def shown(
     inputs: list[Path], keys: str, look: Callable[[Any], Any] = lambda app: None, size: tuple[int, int] = (120, 40)
 ) -> tuple[Any, list[str]]:
