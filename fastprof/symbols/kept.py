@@ -73,9 +73,11 @@ def _unpack(data: bytes | None, head: bytes, chains: Chains) -> None:
         return
     at = _DIGEST + len(head)
     columns = [array(kind) for kind in "QQIIQ"]  # addresses, ends of their chains, chains, first lines, ends of texts
+    if len(data) < at + 8 * len(columns):
+        return
     sizes = array("Q", data[at : at + 8 * len(columns)])
     at += 8 * len(columns)
-    if len(sizes) != len(columns) or at + sum(sizes) > len(data):
+    if at + sum(sizes) > len(data):
         return
     for column, size in zip(columns, sizes, strict=True):
         if size % column.itemsize:

@@ -121,8 +121,7 @@ def test_a_right_checksum_of_wrong_content(program: Path) -> None:
     assert head is not None
     whole = file.read_bytes()[kept._DIGEST :]
     for at in range(len(head[1]), len(whole)):
-        body = bytearray(whole)
-        body[at] = 255 - body[at]
+        body = whole[:at] + bytes([255 - whole[at]]) + whole[at + 1 :]
         file.write_bytes(kept.blake2b(body, digest_size=kept._DIGEST).digest() + body)
         loaded = Chains()
         kept.load(*head, loaded)
@@ -131,6 +130,10 @@ def test_a_right_checksum_of_wrong_content(program: Path) -> None:
                 loaded.symbols(chain)
             except UnicodeDecodeError:
                 raise AssertionError(at) from None
+        file.write_bytes(kept.blake2b(whole[:at], digest_size=kept._DIGEST).digest() + whole[:at])
+        loaded = Chains()
+        kept.load(*head, loaded)
+        assert not loaded.at, at
 
 
 @pytest.mark.parametrize("wrong", ["rights", "link", "hard link", "folder's rights", "linked folder", "pipe"])
