@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import process_time
 
 import pytest
 
@@ -10,6 +11,7 @@ import fastprof
 from fastprof import formats
 from fastprof.core.errors import FormatError, UnrecognizedError
 from fastprof.core.source import Source
+from fastprof.formats.gmon.text import _cut_place
 from tests.support.paths import CORPUS
 
 GOOD = CORPUS / "gprof" / "good"
@@ -96,3 +98,39 @@ def test_a_call_graph_without_an_end() -> None:
 def test_the_traditional_layout_has_advice() -> None:
     with pytest.raises(UnrecognizedError, match="without `-T`"):
         fastprof.info(b"\ngranularity: each sample hit covers 2 byte(s) for 0.59% of 1.70 seconds\n")
+
+
+FLAT = (GOOD / "flat.gprof.txt").read_bytes().partition(b" time ")[0] + b" time   seconds   seconds    calls\n"
+
+
+def test_sums_of_times_are_bounded() -> None:
+    with pytest.raises(FormatError, match=r"the sum of a function's times exceeds 2\^63 - 1") as found:
+        fastprof.info(FLAT + b"  1.00 1.00 999999999.0 leaf\n" * 12)
+    assert found.value.line == 15
+
+
+def test_negative_times_are_damage() -> None:
+    with pytest.raises(FormatError, match="expected times and a name"):
+        fastprof.info(FLAT + b"  1.00      1.68     -5.0   700000     0.00     0.00  leaf\n")
+    assert fastprof.info(FLAT + b" -nan      1.68     5.0  leaf\n").facts["totals"] == {"time": 5_000_000_000}
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [b"\n\t\t\tCall graph\n", b"\ngranularity: each sample hit covers 2 byte(s)\n\n", b"\nindex % time    self  "],
+)
+def test_a_call_graph_that_is_cut_in_its_heading(rest: bytes) -> None:
+    data = (GOOD / "flat.gprof.txt").read_bytes() + rest
+    with pytest.raises(FormatError, match="the file ends inside"):
+        fastprof.info(data)
+    assert fastprof.info(data, lenient=True).facts["totals"] == {"time": 1_700_000_000}
+
+
+def test_places_are_cut_from_the_right_in_linear_time() -> None:
+    assert _cut_place(b"f (int) (a (b:1.c:7 @ 4012fe)") == (b"f (int) (a", b"b:1.c", 7)
+    for name in (b" (w.c:4 @ 40)", b"f (w.c:4 @ 4g)", b"f (w.c:1234567890 @ 40)", b"f w.c:4 @ 40)", b"f (w.c: @ 40)"):
+        assert _cut_place(name) == (name, b"", 0)
+    data = FLAT + b"  1.00 1.00 1.00 x" + b" (:" * 300_000 + b"\n"
+    start = process_time()
+    fastprof.info(data)
+    assert process_time() - start < 10

@@ -22,7 +22,7 @@ from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.errors import FormatError
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
-from fastprof.core.options import LENIENT, Options
+from fastprof.core.options import INT64, LENIENT, Options
 from fastprof.core.source import Source
 from fastprof.formats.gmon.reported import REPORTED
 from fastprof.formats.gmon.rows import GraphReader
@@ -30,21 +30,32 @@ from fastprof.formats.gmon.rows import GraphReader
 if TYPE_CHECKING:
     from fastprof.core._c import fp_window
 
-_REAL = rb" {0,20}(-?\d{1,9}\.\d{1,9}|-?nan)"
+_REAL = rb" {0,20}(\d{1,9}\.\d{1,9}|-?nan)"
 _NAME = rb" +(\S.*?)(?: <cycle \d+>)? [\[(](\d{1,9})[\])]"
 _FLAT = re.compile(_REAL * 3 + rb"(?: +(\d+)" + _REAL * 2 + rb")? +(\S.*)")
 _FUNCTION = re.compile(rb"\[\d{1,9}\]?" + _REAL * 3 + rb"(?: +\d+(?:\+\d+)?)?" + _NAME)
 _CALL = re.compile(rb"(?:" + _REAL * 2 + rb")? +(\d{1,18})(?:/\d+)?" + _NAME)
-_PLACE = re.compile(rb"(.+) \((.*):(\d{1,9}) @ [0-9a-f]+\)")  # of `gprof -l`
+_ADDRESS = re.compile(rb"[0-9a-f]+\)")
 _FLAT_TITLE, _GRAPH_TITLE = (
     re.compile(rb" time +seconds +seconds "),
     re.compile(rb"index % time +self +children +called "),
 )
+_HEADING = re.compile(rb"\t\t[\t ]*Call graph(?: \(|$)|granularity: ")  # a call graph must follow
 _NEITHER, _IN_FLAT, _IN_GRAPH = range(3)
 
 
 def _ns(seconds: bytes | None) -> int:
     return round(float(seconds) * 1e9) if seconds and b"nan" not in seconds else 0
+
+
+def _cut_place(name: bytes) -> tuple[bytes, bytes, int]:
+    """The function, the file and the line of `leaf (w.c:4 @ 4012fe)`, which `gprof -l` prints."""
+    head, _, address = name.rpartition(b" @ ")
+    place, _, line = head.rpartition(b":")
+    text, _, file = place.rpartition(b" (")
+    if text and line.isdigit() and len(line) < 10 and _ADDRESS.fullmatch(address):
+        return text, file, int(line)
+    return name, b"", 0
 
 
 class GprofTextReader(GraphReader):
@@ -61,6 +72,7 @@ class GprofTextReader(GraphReader):
         self._lenient: bool = options[LENIENT]
         self._place, self._line, self._in = 0, 0, _NEITHER  # offset and number of the line, and which table it is in
         self._tables, self._n_bad, self._is_cut = 0, 0, False
+        self._is_due = False  # the heading of the call graph was read, and not yet its table
         self._flat = defaultdict[bytes, int](int)  # own time by name
         self._called = dict[bytes, None]()  # functions of which the flat profile has calls
         self._names = dict[int, bytes]()  # of the call graph, by index
@@ -78,10 +90,10 @@ class GprofTextReader(GraphReader):
             self._place, self._line = in_.base + in_.pos, self._line + 1
             if line.endswith(b"\n"):
                 self._read_line(line.rstrip())
-            elif self._in != _NEITHER:
+            elif self._in != _NEITHER or line.strip():
                 self._bad("the file ends inside a line", lib.FP_E_TRUNCATED)
             in_.pos += len(line)
-        if in_.eof and (self._in == _IN_GRAPH or not self._tables):
+        if in_.eof and (self._in == _IN_GRAPH or self._is_due or not self._tables):
             self._place, self._line = in_.base + in_.pos, self._line + 1
             self._is_cut = True
             self._bad(
@@ -97,13 +109,16 @@ class GprofTextReader(GraphReader):
     def _read_line(self, line: bytes) -> None:
         if _FLAT_TITLE.match(line) or _GRAPH_TITLE.match(line):
             self._in, self._at = (_IN_FLAT if line[:1] == b" " else _IN_GRAPH), 0
-            self._tables += 1
+            self._tables, self._is_due = self._tables + 1, self._is_due and self._in != _IN_GRAPH
         elif not line or self._in == _NEITHER:
-            self._in = _NEITHER
+            self._in, self._is_due = _NEITHER, self._is_due or bool(_HEADING.match(line))
         elif self._in == _IN_FLAT:
             if not (found := _FLAT.fullmatch(line)):
                 return self._bad(f"the line is {line[:80].decode('utf-8', 'replace')!r}, expected times and a name")
-            self._flat[found[7]] += _ns(found[3])
+            time = self._flat[found[7]] + _ns(found[3])
+            if time > INT64:
+                return self._bad("the sum of a function's times exceeds 2^63 - 1")
+            self._flat[found[7]] = time
             if found[4]:
                 self._called[found[7]] = None
         else:
@@ -153,9 +168,8 @@ class GprofTextReader(GraphReader):
 
     def _function(self, name: bytes) -> tuple[int, int, int]:
         """The function, its file and its line."""
-        found = _PLACE.fullmatch(name)
-        text, file, line = found.groups() if found else (name, b"", b"0")
-        return self.model.function(text, file), self.model.intern(file), int(line)
+        text, file, line = _cut_place(name)
+        return self.model.function(text, file), self.model.intern(file), line
 
     def finish(self) -> None:
         self.log.facts |= {"functions": len({*self._names.values(), *self._flat}), "arcs": len(self._arcs)}
