@@ -132,6 +132,14 @@ class Parser(argparse.ArgumentParser):
         flag = word.partition("=")[0]
         self.error(f"unknown option {flag}{meant(flag, self._option_string_actions)}")
 
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        """Older Pythons take the `--` of `--flag=--` for the end of options, and make the value an empty list."""
+        if action.option_strings and action.nargs in (None, "?") and arg_strings == ["--"]:
+            value = self._get_value(action, "--")
+            self._check_value(action, value)
+            return value
+        return super()._get_values(action, arg_strings)
+
     def _match_argument(self, action: argparse.Action, arg_strings_pattern: str) -> int:
         try:
             return super()._match_argument(action, arg_strings_pattern)

@@ -18,6 +18,7 @@ WORDS = (
     *("--csv", "--markdown", "--width", "--width=80", "80", "none", "--color", "never", "--color=blue", "--lenient"),
     *("-n", "5", "-n5", "--by", "line", "--sort=calls", "--threshold", "1%", "2", "--stats", "--cores", "--cores=0"),
     *("-o", "out.md", "-qv", "--", "--unknown", "-h", "--focus=(", "--focus", "main", "--part=1", "--json=1", "-1"),
+    *("--from=--", "--focus=--", "--width=--", "-f--", "--sort=--"),
 )
 
 
@@ -57,3 +58,16 @@ def test_plain_command_lines_are_parsed_at_once() -> None:
         quick = Quick()
         loaded(f"fastprof.cli.{verb}:add_arguments")(quick)
         assert quick.parsed(words), words
+
+
+@pytest.mark.parametrize("words", [["--focus=--"], ["--focus=--", "--by=line"], ["--from=--"], ["--sort=--"], ["-n--"]])
+def test_two_dashes_are_a_value(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Not an empty list, as argparse of Python 3.11 has it."""
+    quick = Quick()
+    loaded("fastprof.cli.top:add_arguments")(quick)
+    found, other = quick.parsed([*words, "a"]), full("top", [*words, "a"])
+    if found is not None:
+        assert {key: value for key, value in vars(found).items() if key != "options"} == other
+    if words[0] == "--focus=--":
+        assert other and other["focus"] in ("--", ["--"])
+    assert not other or [] not in other.values()
