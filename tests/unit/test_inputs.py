@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import fastprof
-from fastprof.core.errors import FastprofError
+from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.source import Source
 from tests.support.paths import CORPUS
 
@@ -117,3 +117,8 @@ def test_what_looking_finds_is_told_once(tmp_path: Path) -> None:
     one = fastprof.convert(damaged, tmp_path / "out.pb", lenient=True)
     two = fastprof.convert([damaged] * 2, tmp_path / "out.pb", lenient=True)
     assert {name: 2 * n for name, n in one.losses.items()} == dict(two.losses)
+
+
+def test_an_empty_name_is_shown() -> None:
+    with pytest.raises(UsageError, match="'' is not a path"):
+        fastprof.info("")
