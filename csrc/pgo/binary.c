@@ -233,6 +233,7 @@ static uint32_t open_context(struct fp_pgo_binary *b, uint64_t context, uint32_t
     struct fp_pgo_reader *r = b->rows;
     const uint32_t first = context ? b->ends[context - 1] : 0, end = b->ends[context];
     uint32_t depth = 0;
+    b->depths += end - first;
     *caller = 0;
     for (uint32_t k = first; k < end; k++) {
         const struct fp_pgo_frame *f = &b->frames[k];
@@ -244,6 +245,13 @@ static uint32_t open_context(struct fp_pgo_binary *b, uint64_t context, uint32_t
     return depth;
 }
 
+/* Whether the levels of this context may be opened.  A context of a few KB in each of many functions would take time
+ * that is not in proportion to the input; LLVM writes one function for a context. */
+static int is_affordable(const struct fp_pgo_binary *b, uint64_t context) {
+    const uint32_t depth = b->ends[context] - (context ? b->ends[context - 1] : 0);
+    return b->depths + depth <= 16 * (uint64_t)b->n_frames + (1 << 20);
+}
+
 static int function(struct fp_pgo_binary *b, struct bytes *in, struct fp_batch *out) {
     struct fp_pgo_reader *r = b->rows;
     uint32_t depth = 0, caller = 0, id = 0;
@@ -253,6 +261,8 @@ static int function(struct fp_pgo_binary *b, struct bytes *in, struct fp_batch *
         context = number(b, in, UINT64_MAX, "the index of a context");
         if (in->status == FP_MORE && context >= b->n_contexts)
             return bad(b, "the index of a context", "one in the table");
+        if (in->status == FP_MORE && !is_affordable(b, context))
+            return bad(b, "the sum of the depths of contexts", "at most 16 times that of the table");
     } else {
         id = function_at(b, in);
     }

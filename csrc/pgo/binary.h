@@ -47,6 +47,7 @@ struct fp_pgo_binary {
     uint32_t n_frames, cap_frames;
     uint32_t *ends; /* by context: the end of its frames */
     uint32_t n_contexts, cap_contexts;
+    uint64_t depths;          /* the sum of those of the contexts of functions so far */
     struct fp_pgo_open *open; /* by level */
     uint32_t cap_open;
     uint64_t left;     /* entries of the table or summary that is read */

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import struct
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 import fastprof
 from fastprof.cli import main
 from fastprof.core.errors import FormatError
-from fastprof.formats.pgo.binary import binary, extbinary
+from fastprof.formats.pgo.binary import _magic, binary, extbinary
 from fastprof.formats.pgo.levels import Level, Profile
 from fastprof.formats.pgo.text import text
 from tests.support.paths import CORPUS
@@ -251,6 +252,25 @@ def test_rows_of_deep_contexts() -> None:
     data = b"[" + b":1 @ ".join([b"f"] * 4096) + b"]:1:1\n" + b" 1: 1\n" * 400_000
     facts = fastprof.info(io.BytesIO(data), from_="llvm-profile").facts
     assert facts["totals"]["samples"] == 400_000
+
+
+def test_deep_contexts_of_many_functions_have_a_limit() -> None:
+    """A context of 12 KB was opened anew by each function of 5 bytes."""
+    sections = [
+        (1, 2 << 32, b"\0"),
+        (2, 0, b"\1f\0"),
+        (6, 0, b"\1\x80\x20" + bytes(3 * 4096)),
+        (32, 0, bytes(5 * 40_000)),
+    ]
+    head = _magic(4) + (len(sections)).to_bytes(8, "little")
+    at = len(head) + 32 * len(sections)
+    for kind, flags, content in sections:
+        head += struct.pack("<4Q", kind, flags, at, len(content))
+        at += len(content)
+    data = head + b"".join(content for _, _, content in sections)
+    with pytest.raises(FormatError, match="the sum of the depths of contexts"):
+        rows(data)
+    assert fastprof.info(data, lenient=True).losses == {"unreadable-rest": 1}
 
 
 def test_deep_levels_have_a_limit() -> None:
