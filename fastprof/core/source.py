@@ -12,7 +12,7 @@ from io import FileIO
 from operator import index
 
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
-from fastprof.core.errors import FastprofError, FormatError, raise_as
+from fastprof.core.errors import FastprofError, FormatError, UsageError, raise_as
 from fastprof.core.reported import REPORTED
 from fastprof.core.streams import (
     PEEK,
@@ -171,6 +171,8 @@ class Source:
 
             return opened(path)
         self.path = os.fspath(path)
+        if not self.path:
+            raise UsageError("'' is not a path: an input's name is empty")
         if os.path.isdir(self.path):
             from fastprof.core.folder import Folder
 

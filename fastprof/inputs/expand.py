@@ -70,8 +70,6 @@ def expand(
     states: dict[str, State] = {}  # by store: all inputs of a store share its state
     objects = set[int]()  # ids of file objects, valid because `found` refers to them
     for path in paths:
-        if isinstance(path, str) and not path:
-            raise UsageError("'' is not a path: an input's name is empty")
         if path == "-" and "-" in found:
             raise UsageError("standard input (-) can be read only once")
         if not isinstance(file := file_of(path), (str, bytes)):

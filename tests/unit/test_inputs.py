@@ -119,6 +119,8 @@ def test_what_looking_finds_is_told_once(tmp_path: Path) -> None:
     assert {name: 2 * n for name, n in one.losses.items()} == dict(two.losses)
 
 
-def test_an_empty_name_is_shown() -> None:
-    with pytest.raises(UsageError, match="'' is not a path"):
-        fastprof.info("")
+@pytest.mark.parametrize("inputs", [[""], ["", GOOD["folded"]]])
+def test_an_empty_name_is_shown(inputs: list[str | Path], tmp_path: Path) -> None:
+    for call in (fastprof.top, fastprof.info, lambda paths: fastprof.merge(paths, tmp_path / "out.pb.gz")):
+        with pytest.raises(UsageError, match="'' is not a path"):
+            call(inputs[0] if call == fastprof.info else inputs)
