@@ -55,6 +55,10 @@ WORDS = {
 # Lists that name all formats: the line after which a new one is added.
 LISTS = {
     "fastprof/formats/__init__.py": (r"^FOLDERS = \((?:\n    \S+)*", '\n    "@name@",'),
+    "fastprof/formats/heads.py": (
+        r"^HEADS: .*",
+        '\n    "@name@": (("@format@",), (Head(),)),  # say here what it begins with',
+    ),
     "docs/README.md": (
         r"^(?:\| \[formats/.*\n)+",
         "| [formats/@format@.md](formats/@format@.md) | say here what it is |\n",

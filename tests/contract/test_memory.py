@@ -37,6 +37,7 @@ SLACK = 6 << 20  # bytes
 # --max-memory (32 MiB) before rows are spilled; those of the estimate are smaller.
 MORE_SLACK = {
     "cachegrind": 32 << 20,
+    **dict.fromkeys(("gpu-sqlite", "xplane"), 32 << 20),  # calls that wait for their order
     **dict.fromkeys(("firefox", "folded", "otlp", "pprof", "speedscope"), 16 << 20),
     "archive": 24 << 20,  # also one batch per thread of several threads
     **dict.fromkeys(("arrow", "parquet"), 32 << 20),  # a few batches of 128 Ki rows, which a short file does not fill
@@ -375,7 +376,7 @@ GROW: dict[str, Callable[[Path, int], None]] = {
         + '], "sampleStackTraces": [{"timestamp": 1, "stackFrames": [{"name": "f"}]}], "sampleDurations": [1]}}'
     ),
     "gpu-sqlite": lambda path, times: path.write_bytes(gpu_sqlite.many(20_000 * times)),
-    "xplane": lambda path, times: path.write_bytes(xplane.many(4_000 * times)),
+    "xplane": lambda path, times: path.write_bytes(xplane.many(30_000 * times)),
     "instruments": lambda path, times: path.write_text(
         "Bytes Used\tCount\tSymbol Name\n" + "9.5 KB\t2\tf\n7 KB\t1\t g\n" * times * 20_000
     ),

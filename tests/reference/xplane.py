@@ -122,6 +122,6 @@ def rows(data: bytes) -> Counter[Row]:
 
 
 def many(n: int) -> bytes:
-    """A thread with n pairs of equal events, one within the other."""
-    line = Line(1, "a", 0, (Event(1, 0, 9), Event(2, 5, 3)) * n)
+    """A thread with n pairs of events, one within the other."""
+    line = Line(1, "a", 0, tuple(one for i in range(n) for one in (Event(1, 20 * i, 9), Event(2, 20 * i + 5, 3))))
     return write([Plane("/host:CPU", (line,), ((1, "f"), (2, "g")))])

@@ -82,7 +82,7 @@ class GpuSqliteReader(Reader):
             for query in queries:
                 table = query.table
                 self._read_table(db, query)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # that of a name of a column in a message
             if not self._lenient or not table:
                 what = (f"table {table}: " if table else "") + str(error)
                 what += f", in the temporary copy {copy.name}" if copy else ""

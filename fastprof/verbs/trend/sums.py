@@ -31,6 +31,7 @@ from fastprof.verbs.groups import keys_of
 from fastprof.verbs.trend.keys import Costs, Entry, Key, packed, unpacked
 
 if TYPE_CHECKING:
+    from fastprof.core._c import Pointer
     from fastprof.verbs.trend.kept import Cache
 
 
@@ -270,7 +271,7 @@ class Sums:
         most = len(self.rows.keys)
         if most > len(self.totals):
             self.totals.extend([0.0] * (most - len(self.totals)))
-        totals: Any = ffi.from_buffer("double[]", self.totals)
+        totals: Pointer[float] = ffi.from_buffer("double[]", self.totals)  # type: ignore[assignment]
         ids = ffi.from_buffer("uint32_t[]", rows)
         own = ffi.from_buffer("int64_t[]", columns[0])
         lib.fp_trend_total(totals, ids, own, len(rows), 1 / total if total else 0.0)
