@@ -16,7 +16,7 @@ from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_bytes
 from tests.support.stackdump import Dribble
 
-WORDS = b"Flat profile:\n/ time   seconds   seconds /index % time    self  children    called /1+1/<cycle 1>".split(
+WORDS = rb"Flat profile:\x0a/ time   seconds   seconds /index % time    self  children    called /1+1/<cycle 1>".split(
     b"/"
 )
 WORDS += rb"gmon\x01\x00\x00\x00 gmon\x00\x00\x00\x01 seconds \x00 \x01 \x02".split()

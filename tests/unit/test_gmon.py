@@ -83,3 +83,13 @@ def test_a_program_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("no program")
     with pytest.raises(SymbolError):
         fastprof.top(GOOD / "small.gmon", symbols=[tmp_path / "a"])
+
+
+def test_a_bin_may_be_of_any_width(tmp_path: Path) -> None:
+    """Its bytes of no function are not looked at one by one."""
+    path = tmp_path / "gmon.out"
+    head = b"gmon" + struct.pack("<I12x", 1)
+    path.write_bytes(
+        head + b"\0" + struct.pack("<QQIi15sc", 4096, 1 << 50, 4, 100, b"seconds", b"s") + bytes(6) + b"\1\0"
+    )
+    assert fastprof.top(path).total == 10_000_000

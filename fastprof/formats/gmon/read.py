@@ -186,11 +186,15 @@ class GmonReader(GraphReader):
         return found[0] if found else address
 
     def _share(self, own: dict[int, int], start: int, end: int, time: int) -> None:
-        """Divide the time of a bin among the functions that it overlaps, by bytes."""
-        at, left = start, time
+        """Divide the time of a bin among the functions that it overlaps, by bytes; what follows bytes of no function
+        that are more than padding stays with their addresses."""
+        at, left, n_of_none = start, time, 0
         while at < end:
             extent = self._extent(at)
-            to = min(end, extent[1]) if extent else at + 1
+            n_of_none += extent is None
+            first = self._starts[0] if self._starts and self._program is None else end
+            beyond = max(at + 1, first) if self._program is None or n_of_none > _PADDING else at + 1
+            to = min(end, extent[1] if extent else beyond)
             share = left * (to - at) // (end - at)
             own[self._entry(at)] += share
             at, left = to, left - share
