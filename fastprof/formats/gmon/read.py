@@ -193,7 +193,7 @@ class GmonReader(GraphReader):
             extent = self._extent(at)
             n_of_none += extent is None
             first = self._starts[0] if self._starts and self._program is None else end
-            beyond = max(at + 1, first) if self._program is None or n_of_none > _PADDING else at + 1
+            beyond = max(at + 1, first) if n_of_none > _PADDING else at + 1
             to = min(end, extent[1] if extent else beyond)
             share = left * (to - at) // (end - at)
             own[self._entry(at)] += share
