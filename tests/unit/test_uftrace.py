@@ -24,7 +24,7 @@ CALLS = [Record(10, ENTRY, 0, 0), Record(20, ENTRY, 1, 1), Record(50, EXIT, 1, 1
 
 def test_a_directory_is_read_as_its_tar(tmp_path: Path) -> None:
     with tarfile.open(GOOD / "args.tar") as tar:
-        tar.extractall(tmp_path, filter="data")
+        tar.extractall(tmp_path)  # 3.11.2 has no filters
     folder = tmp_path / "app.uftrace"
     (folder / "below").mkdir()
     (folder / "below" / "1.dat").write_bytes(b"not read")
