@@ -93,3 +93,11 @@ def test_a_bin_may_be_of_any_width(tmp_path: Path) -> None:
         head + b"\0" + struct.pack("<QQIi15sc", 4096, 1 << 50, 4, 100, b"seconds", b"s") + bytes(6) + b"\1\0"
     )
     assert fastprof.top(path).total == 10_000_000
+
+
+def test_many_wide_bins_are_not_a_row_for_each_byte(tmp_path: Path) -> None:
+    path, n = tmp_path / "gmon.out", 100_000
+    head = b"gmon" + struct.pack("<I12x", 1) + b"\0"
+    path.write_bytes(head + struct.pack("<QQIi15sc", 4096, 1 << 50, n, 100, b"seconds", b"s") + b"\1\0" * n)
+    found = fastprof.top(path)
+    assert found.total == n * 10_000_000 and found.n_rows < 2 * n

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from fastprof.symbols.objects import ElfObject
 
 _NS = 1_000_000_000
+_MOST_OF_NONE = 1 << 16  # bytes of bins in no function that are looked at one by one
 _PADDING = 64  # bytes between two functions, which belong to the first one
 _HEAD, _PEEK = 20, 24  # bytes before the first record, and up to the word in it
 _SECONDS = b"seconds"
@@ -146,7 +147,7 @@ class GmonReader(GraphReader):
         """The rows: of each function its own time, then its calls."""
         if self._program is None and (self._bins or self._arcs):
             self.log.warn(REPORTED["no-program"], file=self.source.name)
-        self._starts = sorted({callee for _, callee in self._arcs})
+        self._starts, self._n_of_none = sorted({callee for _, callee in self._arcs}), 0
         own, calls, lines = (
             defaultdict[int, int](int),
             defaultdict[tuple[int, int], int](int),
@@ -180,20 +181,21 @@ class GmonReader(GraphReader):
 
     def _entry(self, address: int) -> int:
         """The first address of the function at an address, or before padding there; else the address."""
-        found = self._extent(address) or next(
-            filter(None, (self._extent(address - k) for k in range(1, _PADDING))), None
-        )
+        found = self._extent(address)
+        if found is None and self._program is not None:  # without one, what is before the first function is in none
+            found = next(filter(None, (self._extent(address - k) for k in range(1, _PADDING))), None)
         return found[0] if found else address
 
     def _share(self, own: dict[int, int], start: int, end: int, time: int) -> None:
         """Divide the time of a bin among the functions that it overlaps, by bytes; what follows bytes of no function
-        that are more than padding stays with their addresses."""
+        that are more than padding, or than a file has, stays with their addresses."""
         at, left, n_of_none = start, time, 0
         while at < end:
             extent = self._extent(at)
             n_of_none += extent is None
+            self._n_of_none += extent is None
             first = self._starts[0] if self._starts and self._program is None else end
-            beyond = max(at + 1, first) if n_of_none > _PADDING else at + 1
+            beyond = max(at + 1, first) if n_of_none > _PADDING or self._n_of_none > _MOST_OF_NONE else at + 1
             to = min(end, extent[1] if extent else beyond)
             share = left * (to - at) // (end - at)
             own[self._entry(at)] += share
