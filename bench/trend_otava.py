@@ -10,7 +10,6 @@ within five points of it (ten, of Gaussian series), or if a drift goes over it; 
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from array import array
@@ -22,6 +21,7 @@ import numpy as np
 from otava.analysis import compute_change_points
 from otava_test_data.generators import combiner
 
+from bench.trend_truth import main
 from fastprof.verbs.trend.series import Points, Series
 from fastprof.verbs.trend.sums import Profile
 
@@ -137,16 +137,5 @@ def patterns(seeds: int) -> Iterator[str]:
 TABLES = {"gauss": gauss, "patterns": patterns}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("tables", nargs="*", choices=[[], *TABLES])
-    parser.add_argument("--seeds", type=int, default=10)
-    args = parser.parse_args()
-    for name in args.tables or TABLES:
-        print(f"\n{TABLES[name].__doc__}\n", flush=True)
-        for line in TABLES[name](args.seeds):
-            print(line, flush=True)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(TABLES, __doc__))

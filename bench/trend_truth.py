@@ -15,7 +15,7 @@ import argparse
 import sys
 import time
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -365,16 +365,17 @@ def speed(seeds: int) -> Iterator[str]:
 TABLES = {"nights": nights, "year": year, "moved": moved, "quiet": quiet, "speed": speed}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("tables", nargs="*", choices=[[], *TABLES])
+def main(tables: Mapping[str, Callable[[int], Iterator[str]]], about: str) -> None:
+    """Print those of the tables that the command line names, or all."""
+    parser = argparse.ArgumentParser(description=about.partition("\n")[0])
+    parser.add_argument("tables", nargs="*", choices=[[], *tables])
     parser.add_argument("--seeds", type=int, default=10)
     args = parser.parse_args()
-    for name in args.tables or TABLES:
-        print(f"\n{TABLES[name].__doc__}\n", flush=True)
-        for line in TABLES[name](args.seeds):
+    for name in args.tables or tables:
+        print(f"\n{tables[name].__doc__}\n", flush=True)
+        for line in tables[name](args.seeds):
             print(line, flush=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(TABLES, __doc__))
