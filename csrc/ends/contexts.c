@@ -276,7 +276,7 @@ static int fill_labels(struct fp_contexts *c, const uint8_t *kept, const uint8_t
 }
 
 /* By kept node: whether something was cut below it that has a cost, or a label set whose costs add up to 0 with those
- * of others. */
+ * of others.  Node 0, which is no context: also whether a sample with a time was cut there, which must have a context. */
 static uint8_t *find_cuts(const struct fp_contexts *c, const uint8_t *kept) {
     const uint32_t n = c->nodes.n;
     uint8_t *found = fp_scratch(n, 1);
@@ -289,6 +289,8 @@ static uint8_t *find_cuts(const struct fp_contexts *c, const uint8_t *kept) {
         const uint32_t at = fp_table_row(&c->labels.keys, key)[0];
         if (at % 2 || at < 2 || !kept[at / 2]) found[nearest[at / 2]] = 1;
     }
+    for (uint32_t i = 0; i < c->times.n; i++)
+        if (!nearest[c->times.samples[i].place / 2]) found[0] = 1;
     fp_scratch_free(nearest);
     return found;
 }
