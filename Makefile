@@ -10,6 +10,9 @@ MINUTES = 1
 C_SECONDS = $(shell awk 'BEGIN {s = 60 * $(MINUTES); printf "%d", s < 1 ? 1 : s}')
 CYTHON_SECONDS = $(C_SECONDS)
 SEED = 0
+# Executions of each target, its seeds included, instead of seconds: with one SEED the same ones each time, for which
+# addresses must not change either.
+RUNS =
 # of what is fuzzed; -O0 compiles in a third of the time and runs half as fast
 OPTIMIZE ?= -O1
 
@@ -137,6 +140,8 @@ build/fuzz/seeds: $(CORPUS) Makefile
 # Inputs that reach new code are kept in build/fuzz/found/NAME/, the working corpus of the next run; what fails in
 # build/fuzz/failed/.
 LIMITS = -seed=$(SEED) -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix=build/fuzz/failed/$(1)-
+LENGTH = $(if $(RUNS),-runs=$(RUNS) -reload=0,-max_total_time=$(1))
+FIXED = $(if $(RUNS),$(shell setarch -R true 2> /dev/null && echo setarch -R))
 fuzzing = @mkdir -p build/fuzz/found/$(1) build/fuzz/failed && tests/fuzz/run $(1)
 
 fuzz: $(C_TARGETS:%=fuzz-%) fuzz-cython
@@ -154,8 +159,8 @@ LONGEST = $(or $(LONGEST_$(1)),4096)
 LONGEST_bridges = 256
 LONGEST_space = 384
 $(C_TARGETS:%=fuzz-%): fuzz-%: build/fuzz/bin/% build/fuzz/seeds
-	$(call fuzzing,$*) env ASAN_OPTIONS=$(FUZZ_ASAN) $< $(call LIMITS,$*) -max_len=$(call LONGEST,$*) \
-	    -max_total_time=$(C_SECONDS) -timeout=10 build/fuzz/found/$* build/fuzz/seeds
+	$(call fuzzing,$*) env ASAN_OPTIONS=$(FUZZ_ASAN) $(FIXED) $< $(call LIMITS,$*) -max_len=$(call LONGEST,$*) \
+	    $(call LENGTH,$(C_SECONDS)) -timeout=10 build/fuzz/found/$* build/fuzz/seeds
 
 # How much of the C core all inputs come to: those of the repository, and what was found here (FOUND).
 FOUND = build/fuzz/found
@@ -212,9 +217,9 @@ fuzz-python: .venv/bin/fastprof
 
 $(CYTHON_TARGETS:%=fuzz-cython-%): fuzz-cython-%: build/fuzz/libfuzzer.so fuzz-python
 	$(call fuzzing,cython-$*) env LD_PRELOAD="$(CURDIR)/$<:$(call CLANG_RT,asan,so)" PYTHONPATH=build/fuzz/python:. \
-	    ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0:$(FUZZ_ASAN) \
-	    $(PYTHON) -P -m tests.fuzz.$*_fuzz $(CURDIR)/$< $(call LIMITS,cython-$*) \
-	    -max_total_time=$(CYTHON_SECONDS) -max_len=1024 -timeout=20 build/fuzz/found/cython-$*
+	    ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0:$(FUZZ_ASAN) PYTHONHASHSEED=0 \
+	    $(FIXED) $(PYTHON) -P -m tests.fuzz.$*_fuzz $(CURDIR)/$< $(call LIMITS,cython-$*) \
+	    $(call LENGTH,$(CYTHON_SECONDS)) -max_len=1024 -timeout=20 build/fuzz/found/cython-$*
 
 -include $(CORE:%.c=build/lint/gcc/%.d) $(CORE:%.c=build/lint/clang/%.d) $(CORE:%.c=build/fuzz/%.d) \
 	$(C_TARGETS:%=build/fuzz/tests/fuzz/%_fuzz.d) $(CORE:%.c=build/coverage/%.d) \
