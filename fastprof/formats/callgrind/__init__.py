@@ -26,17 +26,37 @@ def is_cachegrind(head: bytes) -> bool:
     """Only `desc:` and `cmd:` before `events:`, and no line in the body that Cachegrind does not write."""
     if head[:1] not in b"\n#dc" or b"cmd: " not in head or head.startswith(_CALLGRIND_HEAD):
         return False
-    header = re.match(rb"(?:(?:desc: .*|#.*)?\n)*cmd: .*\n(?:.*\n)*?events: (?:.*\n|.{2000,}\Z)", head)
-    if not header:
-        # a command so long that the rest of the header is beyond the head
-        return bool(re.fullmatch(rb"(?:(?:desc: .*|#.*)?\n)*cmd: [^\n]{2000,}", head))
-    if re.search(_NOT_CACHEGRIND_HEADER, header[0]):
+    lines = head.split(b"\n")
+    cmd, end = 0, len(lines) - 1  # `end`: the line that the head cuts
+    while cmd < end and (not lines[cmd] or lines[cmd].startswith((b"desc: ", b"#"))):
+        cmd += 1
+    if not lines[cmd].startswith(b"cmd: "):
         return False
-    return not re.search(_NOT_CACHEGRIND_BODY, head[header.end() :])
+    if cmd == end:  # a command so long that the rest of the header is beyond the head
+        return len(lines[cmd]) >= _LONG
+    events = cmd + 1
+    while events < end and not lines[events].startswith(b"events: "):
+        events += 1
+    if events == end and not (lines[end].startswith(b"events: ") and len(lines[end]) >= _LONG):
+        return False
+    header, body = lines[cmd:events], lines[events + 1 :]
+    return not any(line.startswith(_NOT_CACHEGRIND_HEADER) for line in header) and not any(map(_is_callgrind, body))
 
 
-_NOT_CACHEGRIND_HEADER = rb"(?m)^(?:version|creator|positions|part|pid|thread|event): "
-_NOT_CACHEGRIND_BODY = rb"(?m)^(?:(?:ob|cob|cfn|cfi|cfl|calls|jump|jcnd)=|f[lne]=\(\d+\)|[+*]|0x|totals:|part:)"
+def _is_callgrind(line: bytes) -> bool:
+    """A line of the body that Cachegrind does not write."""
+    number, is_numbered, _ = line[4:].partition(b")")
+    return line.startswith(_NOT_CACHEGRIND_BODY) or (
+        line.startswith((b"fl=(", b"fn=(", b"fe=(")) and number.isdigit() and bool(is_numbered)
+    )
+
+
+_LONG = 2000
+_NOT_CACHEGRIND_HEADER = (b"version: ", b"creator: ", b"positions: ", b"part: ", b"pid: ", b"thread: ", b"event: ")
+_NOT_CACHEGRIND_BODY = (
+    *(b"ob=", b"cob=", b"cfn=", b"cfi=", b"cfl=", b"calls=", b"jump=", b"jcnd="),
+    *(b"+", b"*", b"0x", b"totals:", b"part:"),
+)
 
 
 def sniff(head: bytes) -> int:
@@ -49,20 +69,26 @@ def sniff(head: bytes) -> int:
         return NO
     if not any(word in head for word in (b"events:", b"creator:", b"positions:", b"version:")):
         return NO
-    text = not any(byte < 9 for byte in first)
-    return MAYBE if text and re.search(_HEADER, head) and re.search(_ALSO, head) and not is_cachegrind(head) else NO
+    if any(byte < 9 for byte in first):
+        return NO
+    lines = head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    if not (any(line.startswith((b"events:", b"creator:")) for line in lines) or re.search(_HEADER, head)):
+        return NO
+    has_more = any(line.lstrip(b" \t").startswith(_NAMES) for line in lines) or re.search(_ALSO, head)
+    return MAYBE if has_more and not is_cachegrind(head) else NO
 
 
-# The last alternative: a command that fills the head.
-_HEADER = (
-    rb"(?m)^(?:\xef\xbb\xbf)?(?:events:|creator:|positions: *(?:instr|line)|version: *[0-9.]+\s+(?:pid:.*\s+)?cmd:)"
-)
+# Few profiles need `re`: their lines begin with words.  The last alternative: a command that fills the head.
+_HEADER = rb"(?m)^(?:\xef\xbb\xbf)?(?:positions: *(?:instr|line)|version: *[0-9.]+\s+(?:pid:.*\s+)?cmd:)"
 # A line of the body (a name, or positions and counts), a further line of the header, or an events: line that fills the
 # head.
+_NAMES = (
+    *(b"fn=", b"cfn=", b"ob=", b"cob=", b"fl=", b"fi=", b"fe=", b"cfi=", b"cfl=", b"calls=", b"jfi=", b"jfn=", b"jump="),
+    *(b"jcnd=", b"rec=", b"frfn=", b"pid:", b"part:", b"thread:", b"cmd:", b"event:"),
+)
 _ALSO = (
-    rb"(?m)^[ \t]*(?:(?:c?fn|c?ob|fl|fi|fe|cfi|cfl|calls|jfi|jfn|jump|jcnd|rec|frfn)="
-    rb"|(?:0x[0-9a-fA-F]+|[0-9+*][0-9]*)[ \t]+[-.\d*+]"
-    rb"|(?:summary|totals):? *[0-9]|positions: *(?:instr|line)|(?:pid|part|thread|cmd|event):"
+    rb"(?m)^[ \t]*(?:(?:0x[0-9a-fA-F]+|[0-9+*][0-9]*)[ \t]+[-.\d*+]"
+    rb"|(?:summary|totals):? *[0-9]|positions: *(?:instr|line)"
     rb"|creator: *(?:callgrind|xtree|fastprof)|events:[ \t]*(?:[A-Za-z_]\w*[ \t]+){100,}\w*\Z)"
 )
 

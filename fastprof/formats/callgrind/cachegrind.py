@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fastprof.core import lazy_re as re
 from fastprof.core.c_memory import address_of
 from fastprof.core.engine import Writer
 from fastprof.core.log import Log
@@ -38,7 +37,7 @@ class CachegrindReader(CallgrindReader):
 
     def _header_line(self, line: bytes, offset: int) -> None:
         command = self._part.command
-        if self._index < 0 and command is not None and not re.match(rb"events:|#", line):
+        if self._index < 0 and command is not None and not line.startswith((b"events:", b"#")):
             self._part.command = command + b"\n" + line
             self.log.count(REPORTED["command-newlines"])
             return

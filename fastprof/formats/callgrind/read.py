@@ -30,12 +30,23 @@ _BEGIN_A_PART = {b"version", b"creator", b"cmd", b"part", b"pid", b"thread", b"p
 # Those after which KCachegrind continues in the same function.
 _KEEP_NAMES = {b"version", b"creator", b"cmd"}
 _XDEBUG_WITHOUT_CFL = b"0.9.6"  # the `version:` of Xdebug 2.0 and 2.1; later ones write 1, and cfl=
-_INTEGER = rb"-?(?:0[xX][0-9a-fA-F]+|[0-9]+)"
-_COST = rb"[ \t]*[0-9+*-]"
-_KEY = rb"([A-Za-z][A-Za-z0-9 _-]*)[:=]"
-_SUMS = rb"(summary|totals)(?=[ \t])"  # some writers forget the colon
-
+_OF_KEYS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 _-"
+_COST = {b"%c" % byte for byte in b"0123456789+*-"}  # how a cost line begins
+_SUMS = (b"summary ", b"summary\t", b"totals ", b"totals\t")  # some writers forget the colon
 _EXTRAS_THAT_HOLD = ("pid_text", "self_costs")  # inherited by later parts
+
+
+def _is_integer(word: bytes) -> bool:
+    digits = word.removeprefix(b"-")
+    if digits[:2] in (b"0x", b"0X"):
+        return len(digits) > 2 and not digits[2:].strip(b"0123456789abcdefABCDEF")
+    return digits.isdigit()
+
+
+def _key_of(line: bytes) -> bytes:
+    """`desc` of a line `desc: ...` or `desc=...`; b"": it begins otherwise."""
+    key = line.partition(b":")[0].partition(b"=")[0]
+    return key if key[:1].isalpha() and key != line and not key.translate(None, _OF_KEYS) else b""
 
 
 def _decode(text: bytes) -> str:
@@ -110,7 +121,7 @@ class CallgrindReader(Reader):
                 self._find_definition(in_)
                 continue
             line = bytes(ffi.buffer(in_.p + in_.pos, lexer.line_length))
-            if self._index < 0 and self._part.value_types and re.match(_COST, line):
+            if self._index < 0 and self._part.value_types and line.lstrip(b" \t")[:1] in _COST:
                 self._take_events()
                 continue
             if self._begins_part(line):
@@ -137,8 +148,7 @@ class CallgrindReader(Reader):
             return False
         if line.startswith(b"==== NEW PROFILING FILE"):
             return True
-        match = re.match(_KEY, line.lstrip(b" \t"))
-        key = match[1].strip() if match else b""
+        key = _key_of(line.lstrip(b" \t")).strip()
         return key in _BEGIN_A_PART and (self._lexer.begun or self._ended or key in self._given)
 
     def _next_part(self, line: bytes, offset: int) -> None:
@@ -175,14 +185,16 @@ class CallgrindReader(Reader):
         if line.startswith(b"#"):
             self._comment(line[1:].strip())
             return
-        match = re.match(_KEY, line) or re.match(_SUMS, line)
-        if not match:
+        key = _key_of(line)
+        value = line[len(key) + 1 :].strip()
+        if not key and line.startswith(_SUMS):
+            key, _, value = line.replace(b"\t", b" ").partition(b" ")
+            self.log.count(REPORTED["sums-without-colon"])
+        if not key:
             if not line.startswith(b"==== NEW PROFILING FILE"):
                 self._skip(line, offset)
             return
-        if match.end() == match.end(1):
-            self.log.count(REPORTED["sums-without-colon"])
-        key, value = match[1].strip(), line[match.end() :].strip()
+        key, value = key.strip(), value.strip()
         read = _LINES.get(key)
         if read is None:
             self._unknown_key(key)
@@ -360,7 +372,7 @@ class CallgrindReader(Reader):
     def _counts(self, text: bytes) -> list[int]:
         counts, wrapped = [], []
         for k, word in enumerate(text.split()):
-            rounded = None if re.fullmatch(_INTEGER, word) else nearest(word)
+            rounded = None if _is_integer(word) else nearest(word)
             if rounded is not None:
                 self._rounded += 1
                 self._first_rounded = self._first_rounded or self._lexer.line + 1
@@ -534,7 +546,7 @@ def _padded(counts: list[int], sums: list[int]) -> list[int]:
 
 
 def _number(word: bytes, limit: int = 1 << 63) -> int:
-    if not re.fullmatch(_INTEGER, word):
+    if not _is_integer(word):
         raise ValueError(f"found {_decode(word[:80])!r}, expected a whole number")
     return _fit(word, int(word, 16 if b"x" in word.lower() else 10) if len(word) < 80 else limit, limit)
 
@@ -546,4 +558,6 @@ def _fit(word: bytes, value: int, limit: int = 1 << 63) -> int:
 
 
 def _unescape(command: bytes) -> bytes:
+    if b"\\" not in command:
+        return command
     return re.sub(rb"\\([\\n])", lambda m: b"\n" if m[1] == b"n" else b"\\", command)

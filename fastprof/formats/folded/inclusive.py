@@ -18,10 +18,12 @@ Source: llvm/tools/llvm-xray/xray-stacks.cpp.
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable
-
 from fastprof.core import lazy_re as re
+from fastprof.core._typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from array import array
+    from collections.abc import Iterable
 
 _LINE = re.compile(rb"((?:[^;\n]+;)+)[ ](0|[1-9]\d{0,18})")
 _THREAD = re.compile(rb"thread_\d+;")
@@ -32,7 +34,7 @@ _MOST = 1 << 63
 def may_include_callees(head_lines: Iterable[bytes]) -> bool:
     """Whether the first lines of a file end as those of llvm-xray."""
     lines = [*head_lines]
-    return bool(lines) and all(_LINE.fullmatch(line) for line in lines)
+    return bool(lines) and all(b"; " in line and _LINE.fullmatch(line) for line in lines)
 
 
 class SelfCosts:
@@ -43,6 +45,8 @@ class SelfCosts:
     """
 
     def __init__(self) -> None:
+        from array import array
+
         self.values: array[int] = array("q")
         self.is_flame = True
         self.is_time = self.is_unclear = False

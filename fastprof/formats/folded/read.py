@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
-
-from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.c_memory import address_of
@@ -20,13 +17,25 @@ from fastprof.formats.folded.inclusive import SelfCosts, may_include_callees
 from fastprof.formats.folded.reported import REPORTED
 
 if TYPE_CHECKING:
+    from array import array
+
     from fastprof.core._c import fp_batch, fp_err, fp_window
 
-_TWO_COUNTS = rb".*[ \t]\d+(\.\d*)?[ \t]+\d+(\.\d*)?"
 _VALUE_TYPES = {
     1: [ValueType("samples", "count")],
     2: [ValueType("before", "count"), ValueType("after", "count")],
 }
+
+
+def _is_count(word: bytes) -> bool:
+    whole, _, decimals = word.partition(b".")
+    return whole.isdigit() and (not decimals or decimals.isdigit())
+
+
+def _has_two_counts(line: bytes) -> bool:
+    before, _, last = line.replace(b"\t", b" ").rpartition(b" ")
+    _, blank, first = before.rstrip(b" ").rpartition(b" ")
+    return bool(blank) and _is_count(first) and _is_count(last)
 
 
 class FoldedReader(NativeReader):
@@ -43,7 +52,7 @@ class FoldedReader(NativeReader):
         if n_counts is None:
             source.extend_head()
             lines = first_stacks(source.head)
-            n_counts = 2 if lines and all(re.fullmatch(_TWO_COUNTS, line) for line in lines) else 1
+            n_counts = 2 if lines and all(map(_has_two_counts, lines)) else 1
             if n_counts == 2:
                 log.warn(REPORTED["two-counts"], file=source.name)
         self._n_counts = n_counts

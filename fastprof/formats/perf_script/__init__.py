@@ -17,12 +17,6 @@ COMM_FRAMES = Option(
     details="As stackcollapse-perf.pl does.  The name is also the label `comm`, with or without this option.",
 )
 
-# Patterns are compiled when an input comes to them, and most never come to the costly ones.
-_BEFORE = rb"\A(?:#[ \t].*\n|#\n|\r?\n|\[ perf .*\n|Warning:.*\n|Processed .*\n)*"
-# `demo  6598/6599 [001]  1593.383339: `: nothing else has a thread, seconds with six or nine decimals, and a colon
-_TIME = rb"\d\.(?:\d{6}|\d{9}):[ \t\r\n]"
-_THREAD = rb"-?\d+(?:/-?\d+)?[ \t]+(?:\[\d+\][ \t]+)?(?:[KUHGgMESp]+ +)?"
-_WITH_TIME = rb"[ \t]*\S?.{0,80}?[ \t]*" + _THREAD + rb"\d*" + _TIME
 # Without a time, but with frames: `java 19983 cycles:` and `<tab>    7f844bb8199a main (/srv/demo)`, or frames alone
 _FRAME = rb"[ \t]*[0-9a-f]{1,16} \S[^\n]*"
 _WITH_FRAMES = rb"(?:\S[^\n;]{0,200}\r?\n)?(?:" + _FRAME + rb"\r?\n){1,4}?" + _FRAME + rb"\([^\n]*\)[ \t]*\r?\n"
@@ -34,9 +28,45 @@ _ONLY_BRANCHES = (
 )
 
 
+def _without_remarks(head: bytes) -> bytes:
+    """The text from the first line of a sample on."""
+    line, newline, rest = head.partition(b"\n")
+    while newline and (line in (b"", b"\r", b"#") or line.startswith(_REMARKS)):
+        head = rest
+        line, newline, rest = head.partition(b"\n")
+    return head
+
+
+_REMARKS = (b"# ", b"#\t", b"[ perf ", b"Warning:", b"Processed ")
+
+
+def _has_time(line: bytes) -> bool:
+    """`demo  6598/6599 [001]  1593.383339: `: nothing else has a thread, seconds with six or nine decimals, and a
+    colon."""
+    words = line[:_LONGEST_BEGIN].split()
+    return any(_is_time(words[i]) and _is_thread(words[:i]) for i in range(1, len(words)))
+
+
+_LONGEST_BEGIN = 120  # bytes, most of them a name
+
+
+def _is_time(word: bytes) -> bool:
+    seconds, point, decimals = word.partition(b".")
+    is_long = len(decimals) in (7, 10) and decimals.endswith(b":")
+    return bool(point) and seconds.isdigit() and is_long and decimals[:-1].isdigit()
+
+
+def _is_thread(words: list[bytes]) -> bool:
+    """Whether they end with a thread, its CPU and flags."""
+    if not words[-1].strip(b"KUHGgMESp"):
+        words.pop()
+    if words and words[-1].startswith(b"[") and words[-1].endswith(b"]") and words[-1][1:-1].isdigit():
+        words.pop()
+    return bool(words) and words[-1][-1:].isdigit()
+
+
 def has_only_branches(head: bytes) -> bool:
-    text = re.sub(_BEFORE, b"", head, count=1) if head[:1] in b"#\r\n[WP" else head
-    return bool(re.match(_ONLY_BRANCHES, text))
+    return bool(re.match(_ONLY_BRANCHES, _without_remarks(head)))
 
 
 def may_have_branches(head: bytes) -> bool:
@@ -55,10 +85,8 @@ def sniff(head: bytes) -> int:
         return NO
     if head.lstrip(b"# \t\r\n").startswith(b"Overhead "):  # perf report
         return NO
-    text = re.sub(_BEFORE, b"", head, count=1) if head[:1] in b"#\r\n[WP" else head
-    # `re` is not imported for texts that lack what it needs at least
-    has_digits = any(piece[-6:].isdigit() for piece in text.split(b":")[:-1])
-    if has_digits and re.search(_TIME, text) and re.match(_WITH_TIME, text):
+    text = _without_remarks(head)
+    if _has_time(text.partition(b"\n")[0]):
         return SURE
     if (b"/0x" in text or b"PERF_RECORD_MMAP" in text) and has_only_branches(head):
         return SURE

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from fastprof.core._c import fp_batch, fp_err, fp_perf_script_branches, fp_window
 
 # Events whose periods are nanoseconds, whatever modifiers follow: `cpu-clock:u`.
-_CLOCKS = re.compile(r"(?:cpu-clock|task-clock|offcpu-time)(?::[a-zA-Z]*)?")
-_EVENT = re.compile(rb"name = (.*?), ")
+_CLOCKS = {"cpu-clock", "task-clock", "offcpu-time"}
 # Fields of the recording in the output of `--header`.
 _FACTS = {"hostname": "host", "os release": "kernel", "perf version": "perf_version", "captured on": "captured"}
 
@@ -89,7 +88,7 @@ class PerfScriptReader(NativeReader):
             name = self.model.string(string).decode("utf-8", "replace")
             types.append(ValueType(f"{name}_samples" if name else "samples", "count"))
             if has_period:
-                types.append(ValueType(name or "events", "nanoseconds" if _CLOCKS.fullmatch(name) else "count"))
+                types.append(ValueType(name or "events", "nanoseconds" if name.partition(":")[0] in _CLOCKS else "count"))
         return types
 
     def _new_part(self, types: list[ValueType]) -> Part:
@@ -115,8 +114,10 @@ class PerfScriptReader(NativeReader):
 
     def _recorded(self) -> list[bytes]:
         """The names of the recorded events: `# event : name = cycles, , id = ...`."""
-        found = [_EVENT.match(value) for key, value in self._header() if key == b"event"]
-        return [match[1] for match in found if match and not match[1].startswith(b"dummy")]
+        begin = b"name = "
+        events = (value for key, value in self._header() if key == b"event" and value.startswith(begin))
+        names = (event.removeprefix(begin).partition(b", ") for event in events)
+        return [name for name, comma, _ in names if comma and not name.startswith(b"dummy")]
 
     def _name_threads(self) -> None:
         """The comm of the main thread also names the process.  Without process ids, each comm may be one."""
