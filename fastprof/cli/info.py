@@ -8,7 +8,6 @@ from functools import partial
 
 from fastprof import plan
 from fastprof.cli import arguments
-from fastprof.cli.budget import Answer, print_answer
 from fastprof.cli.messages import Progress, exit_code, print_warnings
 from fastprof.cli.text import print_table, utc
 from fastprof.core._typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from fastprof.verbs.info import info
 if TYPE_CHECKING:
     import argparse
 
+    from fastprof.cli.budget import Answer
     from fastprof.cli.parser import Parser
 
 DESCRIPTION = """\
@@ -203,6 +203,8 @@ def run(args: argparse.Namespace) -> int:
             _print(log)
         codes.append(exit_code(log))
     if args.json or args.budget_tokens:
+        from fastprof.cli.budget import print_answer
+
         print_answer(args, _of_several(logs) if several or not logs else _of_one(logs[0]))
     print_warnings(total.warned(flags=True))
     if not codes:
@@ -243,6 +245,8 @@ def _of_one(log: Log) -> Answer:
         short = first(k)
         _print(short if k == len(order) else _with_short_lists(short))
 
+    from fastprof.cli.budget import Answer
+
     return Answer("info", len(order), "facts", lambda k: first(k).as_dict(flags=True), show, "--json", indent=None)
 
 
@@ -267,6 +271,8 @@ def _of_several(logs: list[Log]) -> Answer:
             if i:
                 print()
             _print(log)
+
+    from fastprof.cli.budget import Answer
 
     return Answer("info-list", len(logs), "profiles", build, show, "info of one file", indent=None)
 

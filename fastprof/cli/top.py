@@ -8,7 +8,6 @@ from itertools import chain
 
 from fastprof import formats
 from fastprof.cli import arguments
-from fastprof.cli.budget import Answer, print_answer, refuse_output
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.text import Screen, percent, print_csv, print_rest, print_table, shortened_by, text_of
 from fastprof.core._typing import TYPE_CHECKING, Any
@@ -68,7 +67,10 @@ def run(args: argparse.Namespace) -> int:
     if is_page and not hasattr(args, "matrix"):
         raise UsageError(f"{args.output}: top writes a page only of --matrix; fastprof report writes one of a profile")
     target = None
-    refuse_output(args, args.output)
+    if args.budget_tokens is not None:
+        from fastprof.cli.budget import refuse_output
+
+        refuse_output(args, args.output)
     if args.output and arguments.table_of(args.output) is None and not is_page:
         target = _table_format(args)
     arguments.choose_table(args, args.output or "")
@@ -105,9 +107,15 @@ def _print(found: Top, args: argparse.Namespace, *, is_page: bool) -> None:
         print_problems(found.log, inputs, args.quiet, args.verbose)
 
     rows, name = (found.matrix.rows, "matrix.rows") if found.matrix else (found.rows, "rows")
-    answer = Answer("top", len(rows), name, lambda k: _as_json(_first(found, k)), show, "--focus REGEX")
     with arguments.table_to(None if args.output == "-" else args.output):
-        print_answer(args, answer, problems)
+        if args.json or args.budget_tokens is not None:
+            from fastprof.cli.budget import Answer, print_answer
+
+            answer = Answer("top", len(rows), name, lambda k: _as_json(_first(found, k)), show, "--focus REGEX")
+            print_answer(args, answer, problems)
+        else:
+            show(len(rows))
+            problems()
 
 
 def _first(found: Top, k: int) -> Top:

@@ -10,7 +10,6 @@ Ids are those of the source, also if the model has other numbers for them: texts
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Container, Iterable, Mapping
 
 from fastprof.core._typing import TYPE_CHECKING, Any
@@ -90,15 +89,20 @@ class Names:
             found["own_ids"] = ids
         return found
 
+    def _number(self, input_: int) -> int:
+        from bisect import bisect_right
+
+        return bisect_right(self._starts, input_, key=lambda start: start[0])
+
     def first(self, input_: int) -> int:
         """The first input of the model of the same reader: calls that overlap get another one
         (core/overlap_lanes.h)."""
-        at = bisect_right(self._starts, input_, key=lambda start: start[0])
+        at = self._number(input_)
         return self._starts[at - 1][0] if at else input_
 
     def input(self, input_: int) -> str:
         """The name of the input that an input of the model belongs to; "" if unknown."""
-        at = bisect_right(self._starts, input_, key=lambda start: start[0])
+        at = self._number(input_)
         return self._inputs.get(input_) or (self._starts[at - 1][1] if at else "")
 
     # ---- archives of several inputs, whose parts do not state which input a name is from

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from struct import iter_unpack
 
 from fastprof.bridges import MAX_MEMORY, PER_THREAD
 from fastprof.bridges.project.project import calls_of, is_full, selected
@@ -516,7 +515,7 @@ class FunctionCosts:
         arcs = ffi.new("struct fp_top_arc[]", len(others))
         c, n = self._functions, len(others)
         n = self._arc_count(lib.fp_top_functions_arcs_with(c, function, into, others, n, arcs, self._err))
-        return iter_unpack("=IIqq", ffi.buffer(arcs, 24 * n))
+        return _fields(arcs, n)
 
     def _arc_count(self, n: int) -> int:
         self._fits(min(0, n))
@@ -571,5 +570,11 @@ def durations_of(found: fp_top_durations, function: int) -> Durations | None:
     return Durations(of.calls, of.min, of.median, of.p90, of.p99, of.max)
 
 
+def _fields(arcs: fp_top_arc, n: int) -> Iterator[tuple[int, int, int, int]]:
+    from struct import iter_unpack
+
+    return iter_unpack("=IIqq", ffi.buffer(arcs, 24 * n))
+
+
 def _arcs(arcs: fp_top_arc, n: int) -> list[Arc]:
-    return [*map(Arc._make, iter_unpack("=IIqq", ffi.buffer(arcs, 24 * n)))]
+    return [*map(Arc._make, _fields(arcs, n))]

@@ -83,8 +83,8 @@ _HEADER = rb"(?m)^(?:\xef\xbb\xbf)?(?:positions: *(?:instr|line)|version: *[0-9.
 # A line of the body (a name, or positions and counts), a further line of the header, or an events: line that fills the
 # head.
 _NAMES = (
-    *(b"fn=", b"cfn=", b"ob=", b"cob=", b"fl=", b"fi=", b"fe=", b"cfi=", b"cfl=", b"calls=", b"jfi=", b"jfn=", b"jump="),
-    *(b"jcnd=", b"rec=", b"frfn=", b"pid:", b"part:", b"thread:", b"cmd:", b"event:"),
+    *(b"fn=", b"cfn=", b"ob=", b"cob=", b"fl=", b"fi=", b"fe=", b"cfi=", b"cfl=", b"calls=", b"jfi=", b"jfn="),
+    *(b"jump=", b"jcnd=", b"rec=", b"frfn=", b"pid:", b"part:", b"thread:", b"cmd:", b"event:"),
 )
 _ALSO = (
     rb"(?m)^[ \t]*(?:(?:0x[0-9a-fA-F]+|[0-9+*][0-9]*)[ \t]+[-.\d*+]"

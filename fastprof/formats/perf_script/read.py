@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.branches import BRANCHES, most, none, value_types
@@ -88,7 +86,8 @@ class PerfScriptReader(NativeReader):
             name = self.model.string(string).decode("utf-8", "replace")
             types.append(ValueType(f"{name}_samples" if name else "samples", "count"))
             if has_period:
-                types.append(ValueType(name or "events", "nanoseconds" if name.partition(":")[0] in _CLOCKS else "count"))
+                unit = "nanoseconds" if name.partition(":")[0] in _CLOCKS else "count"
+                types.append(ValueType(name or "events", unit))
         return types
 
     def _new_part(self, types: list[ValueType]) -> Part:
