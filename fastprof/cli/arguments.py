@@ -178,10 +178,20 @@ def add_screen(parser: argparse.ArgumentParser) -> None:
 
 
 def add_budget(parser: argparse.ArgumentParser) -> None:
-    """--budget-tokens."""
-    from fastprof.cli.budget import add_budget
+    """--budget-tokens (budget.py)."""
+    heading_of(parser, "output").add_argument(
+        "--budget-tokens",
+        type=_tokens,
+        metavar="N",
+        help="limit the answer to N tokens of 4 bytes",
+    ).details = "Keeps what costs most, and states what was cut and how to ask for it."
 
-    add_budget(heading_of(parser, "output"))
+
+def _tokens(text: str) -> int:
+    number = int(text) if text.isdecimal() and len(text) < 10 else 0
+    if not 200 <= number <= 1 << 24:
+        raise wrong(f"{text!r:.80} is not a number of tokens from 200 to {1 << 24:,}")
+    return number
 
 
 def add_table(parser: argparse.ArgumentParser) -> None:

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 
-from fastprof.cli.arguments import wrong
 from fastprof.cli.as_json import document, json_text, plain
 from fastprof.cli.text import IN_A_PIPE
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     import argparse
 
 BYTES = 4  # of a token
-_LEAST = 200  # tokens
-_MOST = 1 << 24
 # What JSON keeps of texts (characters) and of other lists (entries), one attempt after the other; and the rows at which
 # an attempt is good enough.
 _ATTEMPTS = ((1000, 100, 30), (200, 20, 20), (120, 6, 10), (80, 3, 5), (60, 1, 2), (40, 0, 0))
@@ -47,22 +44,6 @@ class Answer(NamedTuple):
     @property
     def total(self) -> int | None:
         return self.n if self.of == -1 else self.of
-
-
-def add_budget(group: Any) -> None:
-    group.add_argument(
-        "--budget-tokens",
-        type=_tokens,
-        metavar="N",
-        help="limit the answer to N tokens of 4 bytes",
-    ).details = "Keeps what costs most, and states what was cut and how to ask for it."
-
-
-def _tokens(text: str) -> int:
-    number = int(text) if text.isdecimal() and len(text) < 10 else 0
-    if not _LEAST <= number <= _MOST:
-        raise wrong(f"{text!r:.80} is not a number of tokens from {_LEAST} to {_MOST:,}")
-    return number
 
 
 def refuse_output(args: argparse.Namespace, output: str | None) -> None:
