@@ -122,13 +122,6 @@ int fp_json_number(const uint8_t *p, size_t n, int scale, int64_t *value, int *r
     const uint8_t *const end = p + n;
     const int negative = n && *p == '-';
     struct decimal d = {.exponent = scale};
-    int64_t found = 0;
-    int lost = 0;
-    if (scale >= 0 && short_number(p, end, scale, &found, &lost) == end) {
-        if (rounded) *rounded = lost;
-        *value = found;
-        return 0;
-    }
     p += negative;
     if (p == end || !fp_is_digit(*p)) return FP_E_MALFORMED;
     int status = take_digits(&p, end, &d);

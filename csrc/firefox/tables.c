@@ -184,17 +184,7 @@ static uint32_t new_stack(struct fp_firefox *w, uint32_t frame, uint32_t prefix)
     return next_id(&w->n_stacks);
 }
 
-/* A cache of recent paths, which saves most table lookups. */
-struct fp_firefox_recent {
-    uint32_t prefix, function, path;
-};
-enum { RECENT_BITS = 12 };
-
 uint32_t fp_firefox_path(struct fp_firefox *w, uint32_t prefix, uint32_t function) {
-    if (FP_UNLIKELY(!w->recent)) w->recent = fp_have(calloc(1 << RECENT_BITS, sizeof *w->recent));
-    struct fp_firefox_recent *const r =
-        &w->recent[(prefix * 0x9e3779b1u + function * 0x85ebca6bu) >> (32 - RECENT_BITS)];
-    if (FP_LIKELY(r->path && r->prefix == prefix && r->function == function)) return r->path;
     fp_array_zeroed(&w->function_of, &w->cap_function_of, w->model->functions.n, sizeof *w->function_of);
     uint32_t *const frame = &w->function_of[function];
     if (!*frame) *frame = new_frame(w, function, w->unknown, 0, -1, -1, 0);
@@ -203,9 +193,7 @@ uint32_t fp_firefox_path(struct fp_firefox *w, uint32_t prefix, uint32_t functio
         fp_table_empty(&w->paths);
     }
     const uint32_t had = w->paths.n, row = fp_table_intern(&w->paths, (const uint32_t[]){prefix, function});
-    r->prefix = prefix;
-    r->function = function;
-    return r->path = row < had ? (uint32_t)(w->first_path + row) : new_stack(w, *frame, prefix);
+    return row < had ? (uint32_t)(w->first_path + row) : new_stack(w, *frame, prefix);
 }
 
 /* ---- stacks of the model ---- */

@@ -1,9 +1,4 @@
 /* Stacks, their frames, and threads. */
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-#endif
-
-#include "core/cpu.h"
 #include "jfr/stack_memo.h"
 
 uint32_t fp_jfr_name_frame(struct fp_jfr_reader *r, const void *name, size_t n) {
@@ -36,7 +31,7 @@ static uint32_t new_frame(struct fp_jfr_reader *r, const struct fp_jfr_slot *slo
  *
  *   8a 31 | 07 | 2b | 05 | ...    n = 4: low = 052b07318a, high = 0
  */
-static const uint8_t *short_value(const uint8_t *p, uint32_t n, uint64_t *low, uint64_t *high) {
+static inline const uint8_t *short_value(const uint8_t *p, uint32_t n, uint64_t *low, uint64_t *high) {
     const uint64_t first = fp_u64(p);
     uint64_t stops = fp_jfr_stops(first), last = 0;
     *high = 0;
@@ -59,19 +54,6 @@ static const uint8_t *short_value(const uint8_t *p, uint32_t n, uint64_t *low, u
     *high = second & (stops ^ (stops - 1));
     return p + 8 + (__builtin_ctzll(stops) >> 3) + 1;
 }
-
-#if defined(__x86_64__) && defined(__GNUC__)
-#define BMI2_TARGET __attribute__((target("bmi,bmi2")))
-
-BMI2_TARGET static inline const uint8_t *short_value_bmi2(const uint8_t *p, uint32_t n, uint64_t *low, uint64_t *high) {
-    const uint64_t first = fp_u64(p), last = n <= 8 ? _pdep_u64(UINT64_C(1) << (n - 1), fp_jfr_stops(first)) : 0;
-    if (FP_UNLIKELY(!last)) return short_value(p, n, low, high);
-    const uint64_t bits = _tzcnt_u64(last) + 1;
-    *low = _bzhi_u64(first, (uint32_t)bits);
-    *high = 0;
-    return p + bits / 8;
-}
-#endif
 
 /* A frame's place in the cache is one of the two from here on. */
 static inline struct fp_jfr_frame *cached(const struct fp_jfr_reader *r, uint64_t low, uint64_t high) {
@@ -119,13 +101,10 @@ static const uint8_t *keyed_frame(struct fp_jfr_reader *r, uint32_t type, const 
 
 enum { TOGETHER = 32 }; /* frames that wait for memory together */
 
-typedef const uint8_t *short_value_fn(const uint8_t *, uint32_t, uint64_t *, uint64_t *);
-
 /* Up to n frames of `varints` numbers each, at p, if they are short; *p: their end.  Most are among the last ones in
  * the cache.  Their number. */
-FP_INLINE uint32_t short_frames_by(short_value_fn *value, struct fp_jfr_reader *r, uint32_t type, uint32_t varints,
-                                   const uint8_t **p, const uint8_t *end, uint32_t n, uint32_t *frames,
-                                   uint32_t *methods) {
+static uint32_t short_frames(struct fp_jfr_reader *r, uint32_t type, uint32_t varints, const uint8_t **p,
+                             const uint8_t *end, uint32_t n, uint32_t *frames, uint32_t *methods) {
     struct {
         const uint8_t *p;
         struct fp_jfr_frame *place;
@@ -134,7 +113,7 @@ FP_INLINE uint32_t short_frames_by(short_value_fn *value, struct fp_jfr_reader *
     uint32_t k = 0;
     const uint8_t *at = *p;
     while (k < n && k < TOGETHER && end - at >= 16) {
-        const uint8_t *next = value(at, varints, &found[k].low, &found[k].high);
+        const uint8_t *next = short_value(at, varints, &found[k].low, &found[k].high);
         if (!next) break;
         found[k].place = cached(r, found[k].low, found[k].high);
         __builtin_prefetch(found[k].place);
@@ -158,22 +137,6 @@ FP_INLINE uint32_t short_frames_by(short_value_fn *value, struct fp_jfr_reader *
     return k;
 }
 
-static uint32_t short_frames(struct fp_jfr_reader *r, uint32_t type, uint32_t varints, const uint8_t **p,
-                             const uint8_t *end, uint32_t n, uint32_t *frames, uint32_t *methods) {
-    return short_frames_by(short_value, r, type, varints, p, end, n, frames, methods);
-}
-
-#if defined(__x86_64__) && defined(__GNUC__)
-BMI2_TARGET static uint32_t short_frames_bmi2(struct fp_jfr_reader *r, uint32_t type, uint32_t varints,
-                                              const uint8_t **p, const uint8_t *end, uint32_t n, uint32_t *frames,
-                                              uint32_t *methods) {
-    return short_frames_by(short_value_bmi2, r, type, varints, p, end, n, frames, methods);
-}
-#define SHORT_FRAMES (!r->is_portable && fp_cpu() & FP_CPU_BMI ? short_frames_bmi2 : short_frames)
-#else
-#define SHORT_FRAMES short_frames
-#endif
-
 /* The frame of a value at p.  Its end, or NULL. */
 static const uint8_t *inline_frame(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end,
                                    uint32_t *frame, uint32_t *method) {
@@ -195,7 +158,7 @@ static uint32_t frames_of(struct fp_jfr_reader *r, const struct fp_jfr_slot *arr
     const uint32_t varints = array->of_keys ? 0 : program->varints;
     for (uint32_t i = 0; i < n;) {
         uint32_t *frame = r->stacks.frames + i, *method = r->stacks.frame_methods + i;
-        const uint32_t found = varints ? SHORT_FRAMES(r, type, varints, &p, end, (uint32_t)n - i, frame, method) : 0;
+        const uint32_t found = varints ? short_frames(r, type, varints, &p, end, (uint32_t)n - i, frame, method) : 0;
         i += found;
         if (found) continue;
         *method = 0;
@@ -246,26 +209,10 @@ static int has_all_methods(const struct fp_jfr_reader *r) {
     return r->methods.n_sure == r->methods.ids.n - 1;
 }
 
-/* Finds the stacks of this chunk whose methods are surely the same, one after the other: in the order in which samples
- * refer to them, each would wait for memory. */
-static void find_same(struct fp_jfr_reader *r, uint32_t type) {
-    const struct fp_jfr_pool *pool = &r->constants.pools[r->metadata.types[type].pool - 1];
-    for (uint32_t i = 0; i < pool->n_constants; i++) {
-        struct fp_jfr_constant *constant = &pool->constants[i];
-        if (!constant->at || constant->known) continue;
-        struct fp_jfr_memo *one = &r->stacks.known[constant->at - 1];
-        if (one->type != type || !one->epoch || r->methods.changed > one->epoch) continue;
-        one->epoch = r->constants.epoch;
-        constant->known = one->node + 1;
-        constant->also = one->is_cut;
-    }
-}
-
 /* Whether a stack has the same methods as in the last chunk that had it. */
 static int has_same_methods(struct fp_jfr_reader *r, const struct fp_jfr_memo *one) {
     if (r->methods.checked != r->constants.epoch) {
         fp_jfr_check_methods(r);
-        if (has_all_methods(r)) find_same(r, one->type);
     }
     if (has_all_methods(r) && r->methods.changed <= one->epoch) return 1;
     const uint32_t *row = r->stacks.methods + one->first, *end = row + one->n;

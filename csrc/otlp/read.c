@@ -187,7 +187,6 @@ static void begin_tables(struct fp_otlp_reader *r) {
 static void begin_rows(struct fp_otlp_reader *r) {
     r->first = r->n_chosen = 0;
     fp_strings_empty(&r->rows.label_sets);
-    r->rows.last_set = 0;
 }
 
 void fp_otlp_begin(struct fp_otlp_reader *r, int pass) {

@@ -112,22 +112,13 @@ static int labels_of(struct fp_otlp_reader *r, const struct fp_otlp_sample *s, s
     memcpy(r->rows.key.p, head, sizeof head);
     if (n) memcpy(r->rows.key.p + sizeof head, s->attributes.p, n);
     r->rows.key.n = sizeof head + n;
-    uint32_t set = r->rows.last_set; /* most samples have the labels of the previous one */
-    if (set) {
-        size_t had;
-        const uint8_t *p = fp_string(&r->rows.label_sets, set, &had);
-        if (had != r->rows.key.n || memcmp(p, r->rows.key.p, had)) set = 0;
-    }
-    if (!set) {
-        const uint32_t before = r->rows.label_sets.n;
-        set = fp_strings_intern(&r->rows.label_sets, r->rows.key.p, r->rows.key.n);
-        fp_array_room(&r->rows.labels, &r->rows.cap_labels, (uint64_t)set + 1, sizeof *r->rows.labels);
-        if (set == before) r->rows.labels[set] = (struct fp_otlp_labels){FP_NO_ID, 0};
-        if (r->rows.labels[set].chain == FP_NO_ID) {
-            const int status = new_labels(r, s, &r->rows.labels[set], err);
-            if (status) return status;
-        }
-        r->rows.last_set = set;
+    const uint32_t before = r->rows.label_sets.n;
+    const uint32_t set = fp_strings_intern(&r->rows.label_sets, r->rows.key.p, r->rows.key.n);
+    fp_array_room(&r->rows.labels, &r->rows.cap_labels, (uint64_t)set + 1, sizeof *r->rows.labels);
+    if (set == before) r->rows.labels[set] = (struct fp_otlp_labels){FP_NO_ID, 0};
+    if (r->rows.labels[set].chain == FP_NO_ID) {
+        const int status = new_labels(r, s, &r->rows.labels[set], err);
+        if (status) return status;
     }
     *labels = r->rows.labels[set];
     return 0;

@@ -42,7 +42,7 @@ struct fp_otlp_rows_state {
     struct fp_otlp_base base;       /* of the chosen profiles */
     struct fp_strings label_sets;
     struct fp_otlp_labels *labels; /* by label set */
-    uint32_t cap_labels, last_set;
+    uint32_t cap_labels;
     struct fp_buf key;
     /* the sample that becomes rows: that of cursor `leader`; the number of its rows, and of those in a batch */
     uint32_t leader, n_rows, row, row_stack, row_label, row_thread;

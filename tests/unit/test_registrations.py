@@ -162,3 +162,15 @@ def test_what_a_start_imports_and_reads(verb: str) -> None:
     found = {*imported.split()} - registrations("pprof/good/go-cpulabels.pb.gz") - {"os", "os.path", "stat", "_stat"}
     assert found - {"posixpath", "genericpath", "_collections_abc"} - STANDARD - COMMON - OWN[verb] - core == set()
     assert {one for one in opened if one not in ("/tmp", "None") and not one.isdigit()} == {file}
+
+
+@pytest.mark.parametrize("verb", OWN)
+@pytest.mark.parametrize("file", ["folded/good/plain.folded", "callgrind/good/cfi.callgrind"])
+def test_text_formats_start_without_patterns(file: str, verb: str) -> None:
+    """Importing `re` and compiling patterns would be a seventh of the start."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(REPO), *sys.path])}
+    command = [sys.executable, "-S", "-c", START, verb, "-q", str(CORPUS / file)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    imported = {*done.stdout.splitlines()[0].split()}
+    assert "fastprof.core.lazy_re" in imported
+    assert not imported & {"re", "json", "fastprof.cli.budget"}

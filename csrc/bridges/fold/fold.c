@@ -445,11 +445,7 @@ static int play(struct fp_fold *f, struct fp_fold_thread *t, const struct fp_bat
         fp_array_room(&f->predicted, &f->cap_predicted, (uint64_t)in->cap * 2, sizeof *f->predicted);
         predict(f, t, in, i, to, group);
         play_rows(f, t, &p, in, i, to, f->predicted);
-    } else if (p.tree || p.inclusive) {
-        play_rows(f, t, &p, in, i, to, NULL);
     } else {
-        p.tree = 0;
-        p.inclusive = NULL;
         play_rows(f, t, &p, in, i, to, NULL);
     }
     t->n = (uint32_t)(p.top - t->frames) + 1;
