@@ -126,7 +126,7 @@ struct fp_firefox {
     uint32_t *base_of, *last_base; /* by mapping, by object: mappings that begin at file offset 0 */
     uint32_t cap_base_of, cap_last_base, n_mappings;
     uint32_t empty_stack;
-    uint32_t n_emptied; /* of the model: when this changes, ids of stacks are used again */
+    uint32_t n_emptied;      /* of the model: when this changes, ids of stacks are used again */
     struct fp_table counted; /* (thread, name of a counter) */
     uint32_t *counter_of;    /* by row of `counted`: of `threads`, + 1 */
     uint32_t cap_counter_of;
