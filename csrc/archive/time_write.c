@@ -64,10 +64,43 @@ static uint64_t gcd(uint64_t a, uint64_t b) {
     return a;
 }
 
+/* Steps between rows of a thread, in ticks: a count of each short one. */
+enum { SHORT = 2048 };
+struct steps {
+    uint32_t sampled[SHORT]; /* of the first SAMPLED rows */
+    uint32_t count[SHORT];   /* of all rows */
+    uint32_t longer;
+};
+enum { SAMPLED = 16384 };
+
+static void count_steps(struct steps *t, const uint64_t *time, const uint32_t *thread, uint32_t n) {
+    memset(t, 0, sizeof *t);
+    for (uint32_t i = 1; i < n; i++) {
+        if (i == SAMPLED) memcpy(t->sampled, t->count, sizeof t->sampled);
+        if (thread[i] != thread[i - 1]) continue;
+        const uint64_t d = time[i] - time[i - 1];
+        if (FP_LIKELY(d < SHORT))
+            t->count[d]++;
+        else
+            t->longer++;
+    }
+    if (n <= SAMPLED) memcpy(t->sampled, t->count, sizeof t->sampled);
+}
+
+/* Whether nine in ten short steps are multiples of q, give or take 1. */
+static int is_near(const uint32_t *count, uint64_t q) {
+    uint32_t near = 0, all = 0;
+    for (uint64_t d = 1; d < 20 * q; d++) {
+        all += count[d];
+        near += (d + 1) % q <= 2 ? count[d] : 0;
+    }
+    return all >= 64 && near >= all / 10 * 9;
+}
+
 /* The step of the clock as a 32.32 fixed-point number, and whether times jitter about its multiples.  They do if a
  * clock was converted to nanoseconds by a multiplication: then each time is a multiple of, say, 10.0187, give or take
  * 1. */
-static uint64_t find_step(const uint64_t *time, const uint32_t *thread, uint32_t n, int *jitter) {
+static uint64_t find_step(const struct steps *t, const uint64_t *time, uint32_t n, int *jitter) {
     *jitter = 0;
     uint64_t g = 0, first = time[0], last = time[0];
     for (uint32_t i = 1; i < n && g != 1; i++) {
@@ -80,32 +113,21 @@ static uint64_t find_step(const uint64_t *time, const uint32_t *thread, uint32_t
         if ((last - first) >> 63) g = 1;
     }
     if (g != 1) return g && g < (uint64_t)1 << 31 ? g << 32 : (uint64_t)1 << 32;
-    uint32_t sample = n < 16384 ? n : 16384;
-    for (uint64_t q = 100; q >= 6; q--) {
-        uint32_t near = 0, all = 0;
-        for (uint32_t i = 1; i < sample; i++) {
-            uint64_t d = time[i] - time[i - 1];
-            if (thread[i] != thread[i - 1] || !d || d >= 20 * q) continue;
-            all++;
-            near += (d + 1) % q <= 2;
+    uint64_t q = 100;
+    while (q > 5 && !is_near(t->sampled, q)) q--;
+    if (q == 5) return (uint64_t)1 << 32;
+    double step = (double)q;
+    for (int round = 0; round < 3; round++) {
+        double sum = 0, steps = 0;
+        const uint32_t *count = round < 2 ? t->sampled : t->count; /* a rough step suffices to count steps */
+        for (uint64_t d = 0; d < 16 * q; d++) {
+            sum += (double)d * count[d];
+            steps += (double)(uint64_t)((double)d / step + 0.5) * count[d];
         }
-        if (all < 64 || near < all / 10 * 9) continue;
-        double step = (double)q;
-        for (int round = 0; round < 3; round++) {
-            double sum = 0, steps = 0;
-            const uint32_t most = round < 2 ? sample : n; /* a rough step suffices to count steps */
-            for (uint32_t i = 1; i < most; i++) {
-                uint64_t d = time[i] - time[i - 1];
-                if (thread[i] != thread[i - 1] || d >= 16 * q) continue;
-                sum += (double)d;
-                steps += (double)(uint64_t)((double)d / step + 0.5);
-            }
-            if (steps > 0) step = sum / steps;
-        }
-        *jitter = 1;
-        return (uint64_t)(step * 4294967296.0);
+        if (steps > 0) step = sum / steps;
     }
-    return (uint64_t)1 << 32;
+    *jitter = 1;
+    return (uint64_t)(step * 4294967296.0);
 }
 
 /* log2 in 1/16 bits, exact enough to choose tables by. */
@@ -153,98 +175,150 @@ static void write_table(struct fp_buf *out, const uint16_t *freq, uint32_t n_sym
     }
 }
 
-struct model {
-    uint16_t freq[FP_TIME_SYMBOLS];
-    uint16_t cum[FP_TIME_SYMBOLS];
-};
-
-static void accumulate(struct model *m) {
-    uint32_t cum = 0;
-    for (uint32_t s = 0; s < FP_TIME_SYMBOLS; s++) {
-        m->cum[s] = (uint16_t)cum;
-        cum += m->freq[s];
-    }
-}
-
-enum { HAS_JITTER = 1 << 15, N_HASHED = 1 << FP_TIME_HASH_BITS };
+enum { NO_JITTER = 255 }; /* others: jitter symbol, its context << 2 */
+enum { N_HASHED = 1 << FP_TIME_HASH_BITS };
 enum { LEAST_ROWS = 32 }; /* minimum of a key with a separate table */
-enum { AHEAD = 16 };      /* rows by which places are prefetched */
+enum { AHEAD = 16 };      /* cells by which places are prefetched */
+
+/* Rows of one key, history and symbol.  They use the same table, so tables are chosen by cell: most traces have few.
+ * Several cells may be of the same three. */
+struct cell {
+    uint32_t key;
+    uint16_t step; /* history << 9 | symbol */
+    uint16_t rows; /* at most CELL_ROWS */
+    uint16_t table;
+};
+enum { CELL_ROWS = (1 << 12) - 1, CELL_BITS = 15, FEW_CELLS = 1 << 14 };
 
 /* The encoder's state for a chunk's rows.  Its arrays stay for later chunks. */
 struct fp_archive_time_enc {
-    uint16_t *symbols;  /* per row: the step's symbol */
-    uint16_t *jitters;  /* per row: jitter symbol, its context << 2, and HAS_JITTER; 0 = none */
-    uint32_t *hashed;   /* per row: key and history hashed, or N_HASHED for a row without a function */
-    uint16_t *table_of; /* per row: the table of the step's symbol */
-    uint32_t *sorted;   /* rows by key, as table << 16 | symbol, so that keys are visited without looking up rows */
-    uint32_t *start;    /* per key: its first row in `sorted`; one more at the end.  Then its new table, or 0 */
-    uint32_t *hist;     /* FP_TIME_SYMBOLS counts for each table */
-    struct model *models;
-    uint32_t n_models;
-    uint32_t cap_rows, cap_keys, cap_tables, cap_models;
+    uint32_t *cell_of; /* per row */
+    uint8_t *jitters;  /* per row */
+    struct cell *cells;
+    uint32_t last[1 << CELL_BITS]; /* by a hash of key, history and symbol: the last cell + 1 */
+    /* per cell, by key: rows << 20 | table << 9 | symbol, so that keys are visited without looking up cells.  Then per
+     * cell: the place of its symbol in its table, start << 16 | frequency */
+    uint32_t *sorted;
+    uint32_t *start;  /* per key: its first cell in `sorted`; one more at the end.  Then its new table, or 0 */
+    uint32_t *hist;   /* FP_TIME_SYMBOLS counts for each table */
+    uint32_t *places; /* the same, of places */
+    uint32_t n_cells, n_models;
+    int is_single; /* each row has a cell of its own */
+    uint32_t cap_rows, cap_cells, cap_sorted, cap_keys, cap_tables, cap_places;
     uint32_t jitter_hist[FP_TIME_PHASES][4];
+    struct steps steps;
 };
+
+static inline uint32_t symbol_in(const struct cell *c) {
+    return c->step & 511;
+}
+
+/* The key by which a cell is given a table: its own, or with `hashed` that of key and history. */
+static inline uint32_t key_in(const struct cell *c, int hashed) {
+    return hashed && c->key < FP_TIME_NO_FUNCTION ? fp_archive_time_hash(c->key, c->step >> 9) : c->key;
+}
+
+/* From now on each row has a cell of its own, those before `row` too: where most cells have one row, lookups take
+ * longer than further cells. */
+static void make_single(struct fp_archive_time_enc *w, uint32_t row) {
+    fp_array_room(&w->cells, &w->cap_cells, w->cap_rows, sizeof *w->cells);
+    while (row-- > 0) { /* a row's cell is not behind its row */
+        w->cells[row] = w->cells[w->cell_of[row]];
+        w->cells[row].rows = 1;
+        w->cell_of[row] = row;
+    }
+    w->is_single = 1;
+}
+
+/* Adds row `row` to the last cell with its hash, if that is of the same three, or to a new one. */
+FP_INLINE uint32_t count_row(struct fp_archive_time_enc *w, uint32_t row, uint32_t key, uint32_t step) {
+    uint32_t *last = &w->last[((uint64_t)key << 14 | step) * 0x9e3779b97f4a7c15u >> (64 - CELL_BITS)];
+    if (FP_UNLIKELY(w->is_single)) {
+        w->cells[row] = (struct cell){key, (uint16_t)step, 1, 0};
+        return row;
+    }
+    struct cell *c = *last ? &w->cells[*last - 1] : NULL;
+    if (FP_LIKELY(c && c->key == key && c->step == step && c->rows < CELL_ROWS)) {
+        c->rows++;
+        return *last - 1;
+    }
+    if (FP_UNLIKELY(w->n_cells > FEW_CELLS + row / 4)) {
+        make_single(w, row);
+        w->n_cells = row;
+    }
+    fp_array_room(&w->cells, &w->cap_cells, (uint64_t)w->n_cells + 1, sizeof *w->cells);
+    w->cells[w->n_cells] = (struct cell){key, (uint16_t)step, 1, 0};
+    return (*last = ++w->n_cells) - 1;
+}
+
+/* The steps of length q that are nearest to a distance of d ticks less a fraction of one.  UINT64_MAX: the time went
+ * back.  `inverse` is 2^95 / q. */
+static inline uint64_t steps_in(uint64_t d, uint32_t frac, uint64_t q, uint64_t inverse) {
+    if (FP_LIKELY(d < 1 << 30)) {
+        const int64_t far = (int64_t)(d << 32) - frac + (int64_t)(q / 2);
+        return far < 0 ? UINT64_MAX : (uint64_t)((fp_u128)(uint64_t)far * inverse >> 95);
+    }
+    const fp_i128 far = (fp_i128)(int64_t)d * ((fp_i128)1 << 32) - frac + (int64_t)(q / 2);
+    return far < 0 ? UINT64_MAX : (uint64_t)((fp_u128)far / q);
+}
 
 /* The steps of all rows, their jitter, and the raw bits of both. */
 static void symbolize(struct fp_archive_time_enc *w, const uint64_t *time, const uint32_t *key, const uint32_t *thread,
                       uint32_t n, struct fp_archive_time_at *at, uint64_t q, int jitter, const uint64_t *limits,
                       struct bit_out *bits) {
-    const double steps = 4294967296.0 / (double)q; /* steps per tick */
-    uint64_t whole = q >> 32;
-    struct fp_archive_time_at last = {time[0], 1u << 31, 1, 0, 1};
+    const uint64_t whole = q >> 32, inverse = (uint64_t)(((fp_u128)1 << 95) / q);
+    struct fp_archive_time_at a = {time[0], 1u << 31, 1, 0, 1}; /* of the thread; a new one starts where the last is */
     for (uint32_t i = 0; i < n; i++) {
-        struct fp_archive_time_at *a = &at[thread[i]];
-        if (!a->epoch) *a = last;
-        uint64_t d = time[i] - a->ref, k;
-        w->hashed[i] = key[i] < FP_TIME_NO_FUNCTION ? fp_archive_time_hash(key[i], a->history) : N_HASHED;
-        w->jitters[i] = 0;
-        if (jitter) {
-            double x = ((double)(int64_t)d - (double)a->frac / 4294967296.0) * steps + 1.0;
-            k = x < 0.5 ? UINT64_MAX : (uint64_t)(x - 0.5);
-        } else {
-            k = (int64_t)d < 0 ? UINT64_MAX : whole == 1 ? d : d / whole;
+        if (FP_UNLIKELY(i && thread[i] != thread[i - 1])) {
+            at[thread[i - 1]] = a;
+            if (at[thread[i]].epoch) a = at[thread[i]];
         }
-        if (k == UINT64_MAX) {
-            w->symbols[i] = FP_TIME_ESCAPE;
-            bits_put(bits, d, 64);
-            a->ref = time[i];
-            a->frac = 1u << 31;
-        } else {
-            unsigned n_bits;
-            w->symbols[i] = (uint16_t)symbol_of(k, &n_bits);
-            bits_put(bits, k, n_bits);
-            if (jitter) {
-                move(a, (fp_u128)k * q);
-                uint64_t miss = time[i] - a->ref;
-                uint32_t phase = phase_of(a), e = miss + 1 > 2 ? 3 : (uint32_t)(miss + 1);
-                w->jitters[i] = (uint16_t)(e | phase << 2 | HAS_JITTER);
-                w->jitter_hist[phase][e]++;
-                if (e == 3) bits_put(bits, miss, 64);
-                a->jitter = e < 3 ? e : 1;
-                if (fp_archive_time_follows(k, miss)) {
-                    move(a, (fp_u128)((fp_i128)(int64_t)miss * (1 << 28)));
-                } else {
-                    a->ref = time[i];
-                    a->frac = 1u << 31;
-                }
-            } else {
-                a->ref = time[i];
-            }
+        const uint64_t d = time[i] - a.ref;
+        const uint64_t k = jitter           ? steps_in(d, a.frac, q, inverse)
+                           : (int64_t)d < 0 ? UINT64_MAX
+                           : whole == 1     ? d
+                                            : d / whole;
+        unsigned n_bits = 64;
+        const uint32_t symbol = k == UINT64_MAX ? FP_TIME_ESCAPE : symbol_of(k, &n_bits);
+        bits_put(bits, k == UINT64_MAX ? d : k, n_bits);
+        w->jitters[i] = NO_JITTER;
+        int follows = 0;
+        if (jitter && k != UINT64_MAX) {
+            move(&a, (fp_u128)k * q);
+            const uint64_t miss = time[i] - a.ref;
+            const uint32_t phase = phase_of(&a), e = miss + 1 > 2 ? 3 : (uint32_t)(miss + 1);
+            w->jitters[i] = (uint8_t)(e | phase << 2);
+            w->jitter_hist[phase][e]++;
+            if (e == 3) bits_put(bits, miss, 64);
+            a.jitter = e < 3 ? e : 1;
+            follows = fp_archive_time_follows(k, miss);
+            if (follows) move(&a, (fp_u128)((fp_i128)(int64_t)miss * (1 << 28)));
         }
-        a->history = a->history % 9 * 3 + fp_archive_time_class(w->symbols[i], limits);
-        last = *a;
+        if (!follows) {
+            a.ref = time[i];
+            a.frac = 1u << 31;
+        }
+        w->cell_of[i] = count_row(w, i, key[i], a.history << 9 | symbol);
+        a.history = a.history % 9 * 3 + fp_archive_time_class(symbol, limits);
     }
 }
 
 /* Finds two symbols as limits, so that a third of the steps each are short, medium and long. */
-static void find_limits(const uint64_t *time, const uint32_t *thread, uint32_t n, uint64_t q, uint64_t *limits) {
-    uint32_t hist[256] = {0}, all = 0;
-    for (uint32_t i = 1; i < n; i++) {
-        if (thread[i] != thread[i - 1]) continue;
-        unsigned n_bits;
-        uint32_t s = symbol_of((((time[i] - time[i - 1]) << 16) + (q >> 17)) / (q >> 16), &n_bits);
+static void find_limits(const struct steps *t, const uint64_t *time, const uint32_t *thread, uint64_t q,
+                        uint64_t *limits) {
+    uint32_t hist[256] = {0}, all = t->longer;
+    unsigned n_bits;
+    for (uint64_t d = 0; d < SHORT; d++) {
+        const uint32_t s = symbol_of(((d << 16) + (q >> 17)) / (q >> 16), &n_bits);
+        hist[s < 255 ? s : 255] += t->count[d];
+        all += t->count[d];
+    }
+    for (uint32_t i = 1, left = t->longer; left; i++) {
+        const uint64_t d = time[i] - time[i - 1];
+        if (thread[i] != thread[i - 1] || d < SHORT) continue;
+        const uint32_t s = symbol_of(((d << 16) + (q >> 17)) / (q >> 16), &n_bits);
         hist[s < 255 ? s : 255]++;
-        all++;
+        left--;
     }
     uint32_t sum = hist[0], s = 0;
     while (s < 255 && sum < all / 3) sum += hist[++s];
@@ -269,16 +343,21 @@ static int by_key(const void *a, const void *b) {
     return x->key < y->key ? -1 : x->key > y->key;
 }
 
-/* Sorts rows by key; keys of n_keys and more are left out. */
-static void sort_rows(struct fp_archive_time_enc *w, const uint32_t *key, uint32_t n, uint32_t n_keys) {
+/* Sorts cells by key; keys of n_keys and more are left out. */
+static void sort_cells(struct fp_archive_time_enc *w, int hashed, uint32_t n_keys) {
+    const uint32_t n = w->n_cells;
     memset(w->start, 0, ((size_t)n_keys + 2) * sizeof *w->start);
-    for (uint32_t i = 0; i < n; i++)
-        if (key[i] < n_keys) w->start[key[i] + 2]++;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t key = key_in(&w->cells[i], hashed);
+        if (key < n_keys) w->start[key + 2]++;
+    }
     for (uint32_t k = 2; k < n_keys + 2; k++) w->start[k] += w->start[k - 1];
     for (uint32_t i = 0; i < n; i++) { /* moves start[k + 1] from the beginning of key k to its end */
-        const uint32_t soon = key[i + AHEAD < n ? i + AHEAD : i]; /* its place is in no near cache yet */
-        if (soon < n_keys) __builtin_prefetch(&w->sorted[w->start[soon + 1]], 1);
-        if (key[i] < n_keys) w->sorted[w->start[key[i] + 1]++] = (uint32_t)w->table_of[i] << 16 | w->symbols[i];
+        const struct cell *c = &w->cells[i];
+        const uint32_t key = key_in(c, hashed), soon = key_in(&w->cells[i + AHEAD < n ? i + AHEAD : i], hashed);
+        if (soon < n_keys) __builtin_prefetch(&w->sorted[w->start[soon + 1]], 1); /* it is in no near cache yet */
+        if (key < n_keys)
+            w->sorted[w->start[key + 1]++] = (uint32_t)c->rows << 20 | (uint32_t)c->table << 9 | symbol_in(c);
     }
 }
 
@@ -290,20 +369,20 @@ static void costs_of(const uint32_t *hist, uint16_t *cost) {
         cost[s] = (uint16_t)(hist[s] ? log2_16(total) - log2_16(hist[s]) : 0);
 }
 
-/* Moves rows to the tables of their keys, which `start` has. */
-static void use_tables(struct fp_archive_time_enc *w, const uint32_t *key, uint32_t n, uint32_t n_keys) {
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t table = key[i] < n_keys ? w->start[key[i]] : 0;
+/* Moves cells to the tables of their keys, which `start` has. */
+static void use_tables(struct fp_archive_time_enc *w, int hashed, uint32_t n_keys) {
+    for (struct cell *c = w->cells; c < w->cells + w->n_cells; c++) {
+        const uint32_t key = key_in(c, hashed), table = key < n_keys ? w->start[key] : 0;
         if (!table) continue;
-        w->hist[(size_t)w->table_of[i] * FP_TIME_SYMBOLS + w->symbols[i]]--;
-        w->hist[(size_t)table * FP_TIME_SYMBOLS + w->symbols[i]]++;
-        w->table_of[i] = (uint16_t)table;
+        w->hist[(size_t)c->table * FP_TIME_SYMBOLS + symbol_in(c)] -= c->rows;
+        w->hist[(size_t)table * FP_TIME_SYMBOLS + symbol_in(c)] += c->rows;
+        c->table = (uint16_t)table;
     }
 }
 
 /* Gives a key a separate table if that takes fewer bits than the tables that its rows use now; at most `most` keys,
  * those that save most.  Appends their list to `out`. */
-static void choose(struct fp_archive_time_enc *w, const uint32_t *key, uint32_t n, uint32_t n_keys, uint32_t most,
+static void choose(struct fp_archive_time_enc *w, int hashed, uint32_t n, uint32_t n_keys, uint32_t most,
                    struct fp_buf *out) {
     if (n < LEAST_ROWS) { /* the arrays below are large, chunks may be small */
         fp_archive_varint(out, 0);
@@ -313,17 +392,20 @@ static void choose(struct fp_archive_time_enc *w, const uint32_t *key, uint32_t 
     uint16_t *cost = fp_scratch((size_t)w->n_models * FP_TIME_SYMBOLS, sizeof *cost);
     for (uint32_t t = 0; t < w->n_models; t++)
         costs_of(w->hist + (size_t)t * FP_TIME_SYMBOLS, cost + (size_t)t * FP_TIME_SYMBOLS);
-    sort_rows(w, key, n, n_keys);
+    sort_cells(w, hashed, n_keys);
     uint32_t n_choices = 0, hist[FP_TIME_SYMBOLS] = {0};
     uint16_t used[FP_TIME_SYMBOLS];
     for (uint32_t k = 0; k < n_keys; k++) {
-        uint32_t from = w->start[k], to = w->start[k + 1], rows = to - from, n_used = 0;
+        const uint32_t from = w->start[k], to = w->start[k + 1];
+        uint32_t rows = w->is_single ? to - from : 0, n_used = 0;
+        for (uint32_t j = from; j < to && !w->is_single; j++) rows += w->sorted[j] >> 20;
         if (rows < LEAST_ROWS) continue;
         int64_t gain = 0;
         for (uint32_t j = from; j < to; j++) {
-            uint32_t table = w->sorted[j] >> 16, s = w->sorted[j] & 0xffff;
-            gain += cost[(size_t)table * FP_TIME_SYMBOLS + s];
-            if (!hist[s]++) used[n_used++] = (uint16_t)s;
+            const uint32_t c = w->sorted[j], table = c >> 9 & 2047, s = c & 511;
+            gain += (int64_t)(c >> 20) * cost[(size_t)table * FP_TIME_SYMBOLS + s];
+            if (!hist[s]) used[n_used++] = (uint16_t)s;
+            hist[s] += c >> 20;
         }
         gain -= 16 * (24 + 18 * (int64_t)n_used);
         for (uint32_t u = 0; u < n_used; u++) {
@@ -349,14 +431,13 @@ static void choose(struct fp_archive_time_enc *w, const uint32_t *key, uint32_t 
         fp_archive_varint(out, k - next);
         next = k + 1;
     }
-    if (n_choices) use_tables(w, key, n, n_keys);
+    if (n_choices) use_tables(w, hashed, n_keys);
     fp_scratch_free(choices);
 }
 
 /* inverse[f] is 2^52 / f rounded up: x / f without a division, exact for x < 2^32 and f <= 2^10. */
-static inline uint32_t rans_put(uint32_t x, const struct model *m, uint32_t symbol, const uint64_t *inverse,
-                                uint8_t **to) {
-    uint32_t freq = m->freq[symbol];
+static inline uint32_t rans_put(uint32_t x, uint32_t place, const uint64_t *inverse, uint8_t **to) {
+    const uint32_t freq = place & 0xffff;
     if ((uint64_t)x >= (uint64_t)freq << (32 - FP_TIME_BITS)) {
         *to -= 2;
         (*to)[0] = (uint8_t)x;
@@ -364,7 +445,7 @@ static inline uint32_t rans_put(uint32_t x, const struct model *m, uint32_t symb
         x >>= 16;
     }
     const uint32_t quotient = (uint32_t)((fp_u128)x * inverse[freq] >> 52);
-    return (quotient << FP_TIME_BITS) + x - quotient * freq + m->cum[symbol];
+    return (quotient << FP_TIME_BITS) + x - quotient * freq + (place >> 16);
 }
 
 /* Codes all rows.  Two coders, one of steps and one of jitters, write to the same words.  They go backwards through the
@@ -376,10 +457,13 @@ static void emit(const struct fp_archive_time_enc *w, uint32_t n, struct fp_buf 
     uint32_t x[2] = {1u << 16, 1u << 16};
     uint64_t inverse[FP_TIME_M + 1] = {0};
     for (uint32_t f = 1; f <= FP_TIME_M; f++) inverse[f] = ((uint64_t)1 << 52) / f + 1;
+    uint32_t jitters[FP_TIME_PHASES * 4];
+    for (uint32_t j = 0; j < FP_TIME_PHASES * 4; j++)
+        jitters[j] = w->places[(size_t)(FP_TIME_POOLS + j / 4) * FP_TIME_SYMBOLS + j % 4];
     for (uint32_t i = n; i-- > 0;) {
-        uint32_t j = w->jitters[i];
-        if (j) x[1] = rans_put(x[1], &w->models[FP_TIME_POOLS + (j >> 2 & 63)], j & 3, inverse, &to);
-        x[0] = rans_put(x[0], &w->models[w->table_of[i]], w->symbols[i], inverse, &to);
+        const uint32_t j = w->jitters[i];
+        if (j != NO_JITTER) x[1] = rans_put(x[1], jitters[j], inverse, &to);
+        x[0] = rans_put(x[0], w->sorted[w->cell_of[i]], inverse, &to);
     }
     for (int k = 2; k-- > 0;) {
         to -= 4;
@@ -389,12 +473,40 @@ static void emit(const struct fp_archive_time_enc *w, uint32_t n, struct fp_buf 
     words->n += (size_t)(end - to);
 }
 
+/* Gives each cell the pool of its key. */
+static void use_pools(struct fp_archive_time_enc *w) {
+    fp_array_room(&w->sorted, &w->cap_sorted, w->n_cells, sizeof *w->sorted);
+    w->n_models = N_FIXED;
+    for (struct cell *c = w->cells; c < w->cells + w->n_cells; c++) {
+        c->table = (uint16_t)pool_of(c->key);
+        w->hist[c->table * FP_TIME_SYMBOLS + symbol_in(c)] += c->rows;
+    }
+}
+
+/* Writes the tables, and finds the places of symbols. */
+static void write_tables(struct fp_archive_time_enc *w, int jitter, struct fp_buf *out) {
+    fp_array_room(&w->places, &w->cap_places, w->n_models, FP_TIME_SYMBOLS * sizeof *w->places);
+    for (uint32_t p = 0; p < FP_TIME_PHASES; p++)
+        memcpy(w->hist + (size_t)(FP_TIME_POOLS + p) * FP_TIME_SYMBOLS, w->jitter_hist[p], sizeof w->jitter_hist[p]);
+    for (uint32_t t = 0; t < w->n_models; t++) {
+        if (!jitter && t >= FP_TIME_POOLS && t < N_FIXED) continue;
+        uint16_t freq[FP_TIME_SYMBOLS];
+        normalize(w->hist + (size_t)t * FP_TIME_SYMBOLS, FP_TIME_SYMBOLS, freq);
+        write_table(out, freq, FP_TIME_SYMBOLS);
+        uint32_t *places = w->places + (size_t)t * FP_TIME_SYMBOLS;
+        for (uint32_t s = 0, start = 0; s < FP_TIME_SYMBOLS; start += freq[s++]) places[s] = start << 16 | freq[s];
+    }
+    for (uint32_t i = 0; i < w->n_cells; i++)
+        w->sorted[i] = w->places[(size_t)w->cells[i].table * FP_TIME_SYMBOLS + symbol_in(&w->cells[i])];
+}
+
 static void encode(struct fp_archive_time_enc *w, const uint64_t *time, const uint32_t *key, const uint32_t *thread,
                    uint32_t n, uint32_t n_keys, struct fp_archive_time_at *at, struct fp_buf *tables,
                    struct fp_buf *words, struct fp_buf *bits) {
     int jitter;
-    uint64_t q = find_step(time, thread, n, &jitter), limits[2];
-    find_limits(time, thread, n, q, limits);
+    count_steps(&w->steps, time, thread, n);
+    uint64_t q = find_step(&w->steps, time, n, &jitter), limits[2];
+    find_limits(&w->steps, time, thread, q, limits);
     fp_archive_varint(tables, time[0]);
     fp_archive_varint(tables, q);
     fp_archive_byte(tables, (uint8_t)jitter);
@@ -402,25 +514,13 @@ static void encode(struct fp_archive_time_enc *w, const uint64_t *time, const ui
     fp_archive_varint(tables, limits[1]);
     struct bit_out raw = {bits, 0, 0};
     symbolize(w, time, key, thread, n, at, q, jitter, limits, &raw);
+    if (w->is_single) w->n_cells = n; /* count_row did not count */
     bits_flush(&raw);
     if (raw.n) fp_archive_byte(bits, (uint8_t)raw.acc);
-
-    w->n_models = N_FIXED;
-    for (uint32_t i = 0; i < n; i++) {
-        w->table_of[i] = (uint16_t)pool_of(key[i]);
-        w->hist[w->table_of[i] * FP_TIME_SYMBOLS + w->symbols[i]]++;
-    }
-    choose(w, key, n, n_keys, FP_TIME_TABLES / 2, tables);
-    choose(w, w->hashed, n, N_HASHED, FP_TIME_TABLES / 2, tables);
-    fp_array_room(&w->models, &w->cap_models, w->n_models, sizeof *w->models);
-    for (uint32_t p = 0; p < FP_TIME_PHASES; p++)
-        memcpy(w->hist + (size_t)(FP_TIME_POOLS + p) * FP_TIME_SYMBOLS, w->jitter_hist[p], sizeof w->jitter_hist[p]);
-    for (uint32_t t = 0; t < w->n_models; t++) {
-        if (!jitter && t >= FP_TIME_POOLS && t < N_FIXED) continue;
-        normalize(w->hist + (size_t)t * FP_TIME_SYMBOLS, FP_TIME_SYMBOLS, w->models[t].freq);
-        write_table(tables, w->models[t].freq, FP_TIME_SYMBOLS);
-        accumulate(&w->models[t]);
-    }
+    use_pools(w);
+    choose(w, 0, n, n_keys, FP_TIME_TABLES / 2, tables);
+    choose(w, 1, n, N_HASHED, FP_TIME_TABLES / 2, tables);
+    write_tables(w, jitter, tables);
     emit(w, n, words);
 }
 
@@ -430,26 +530,25 @@ struct fp_archive_time_enc *fp_archive_time_enc_new(void) {
 
 void fp_archive_time_enc_free(struct fp_archive_time_enc *w) {
     if (!w) return;
-    free(w->symbols);
+    free(w->cell_of);
     free(w->jitters);
-    free(w->hashed);
-    free(w->table_of);
+    free(w->cells);
     free(w->sorted);
     free(w->start);
     free(w->hist);
-    free(w->models);
+    free(w->places);
     free(w);
 }
 
 /* Makes room for n rows and their keys, and clears all counts. */
 static void begin(struct fp_archive_time_enc *w, uint32_t n, uint32_t n_keys) {
-    uint32_t cap = w->cap_rows, same[4] = {cap, cap, cap, cap};
-    fp_array_room(&w->symbols, &cap, n, sizeof *w->symbols);
-    fp_array_room(&w->jitters, &same[0], cap, sizeof *w->jitters);
-    fp_array_room(&w->hashed, &same[1], cap, sizeof *w->hashed);
-    fp_array_room(&w->table_of, &same[2], cap, sizeof *w->table_of);
-    fp_array_room(&w->sorted, &same[3], cap, sizeof *w->sorted);
+    uint32_t cap = w->cap_rows, same = cap;
+    fp_array_room(&w->cell_of, &cap, n, sizeof *w->cell_of);
+    fp_array_room(&w->jitters, &same, cap, sizeof *w->jitters);
     w->cap_rows = cap;
+    w->n_cells = 0;
+    w->is_single = 0;
+    memset(w->last, 0, sizeof w->last);
     const uint32_t most = n_keys > N_HASHED ? n_keys : N_HASHED;
     fp_array_room(&w->start, &w->cap_keys, (uint64_t)most + 2, sizeof *w->start);
     fp_array_room(&w->hist, &w->cap_tables, N_FIXED, FP_TIME_SYMBOLS * sizeof *w->hist);
