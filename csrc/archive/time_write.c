@@ -222,7 +222,7 @@ static inline uint32_t key_in(const struct cell *c, int hashed) {
  * longer than further cells. */
 static void make_single(struct fp_archive_time_enc *w, uint32_t row) {
     fp_array_room(&w->cells, &w->cap_cells, w->cap_rows, sizeof *w->cells);
-    while (row-- > 0) { /* a row's cell is not behind its row */
+    while (row-- > 0) { /* a row's cell does not come after it */
         w->cells[row] = w->cells[w->cell_of[row]];
         w->cells[row].rows = 1;
         w->cell_of[row] = row;
