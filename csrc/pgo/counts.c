@@ -12,6 +12,8 @@ struct fp_pgo_counts *fp_pgo_counts_new(const struct fp_model *model) {
     fp_table_init(&c->places, FP_PGO_PLACE_WIDTH);
     fp_table_init(&c->calls, FP_PGO_CALL_WIDTH);
     fp_table_init(&c->branches, FP_PGO_BRANCH_WIDTH);
+    fp_table_init(&c->lines, FP_PGO_LINE_WIDTH);
+    fp_table_init(&c->line_calls, FP_PGO_LINE_CALL_WIDTH);
     return c;
 }
 
@@ -20,6 +22,10 @@ void fp_pgo_counts_free(struct fp_pgo_counts *c) {
     fp_table_clear(&c->places);
     fp_table_clear(&c->calls);
     fp_table_clear(&c->branches);
+    fp_table_clear(&c->lines);
+    fp_table_clear(&c->line_calls);
+    free(c->line_counts);
+    free(c->line_called);
     free(c->taken);
     free(c->mispredicted);
     free(c->counts);
@@ -68,8 +74,33 @@ static int add_calls(struct fp_pgo_counts *c, const struct fp_batch *in, uint32_
     return __builtin_add_overflow(c->called[at], in->count[i], &c->called[at]) ? too_large(err) : FP_DONE;
 }
 
+/* The row of a line, with its count set to 0 if it is new. */
+static uint32_t line_of(struct fp_pgo_counts *c, const struct fp_batch *in, uint32_t i) {
+    const uint32_t row[FP_PGO_LINE_WIDTH] = {in->function[i], in->file[i], in->line[i]};
+    const uint32_t at = fp_table_intern(&c->lines, row);
+    fp_array_zeroed(&c->line_counts, &c->cap_line_counts, (uint64_t)at + 1, sizeof *c->line_counts);
+    return at;
+}
+
+/* Adds a cost or calls of a row that has no address. */
+static int put_line(struct fp_pgo_counts *c, const struct fp_batch *in, uint32_t i, struct fp_err *err) {
+    if (in->kind[i] == FP_COST) {
+        const int64_t cost = in->values[i];
+        if (cost < 0) c->negative++;
+        if (cost <= 0) return FP_DONE;
+        const uint32_t at = line_of(c, in, i);
+        return __builtin_add_overflow(c->line_counts[at], cost, &c->line_counts[at]) ? too_large(err) : FP_DONE;
+    }
+    if (!in->count[i]) return FP_DONE;
+    const uint32_t row[FP_PGO_LINE_CALL_WIDTH] = {line_of(c, in, i), in->callee[i]};
+    const uint32_t at = fp_table_intern(&c->line_calls, row);
+    fp_array_zeroed(&c->line_called, &c->cap_line_called, (uint64_t)at + 1, sizeof *c->line_called);
+    return __builtin_add_overflow(c->line_called[at], in->count[i], &c->line_called[at]) ? too_large(err) : FP_DONE;
+}
+
 static int put_graph(struct fp_pgo_counts *c, const struct fp_batch *in, uint32_t i, struct fp_err *err) {
     const uint32_t space = fp_table_row(&c->model->functions, in->function[i])[FP_FUNCTION_OBJECT];
+    if (!in->address[i] && (in->kind[i] == FP_COST || in->kind[i] == FP_CALL)) return put_line(c, in, i, err);
     switch (in->kind[i]) {
         case FP_COST: return add_cost(c, space, in->address[i], in->values[i], err);
         case FP_CALL: return add_calls(c, in, i, space, err);

@@ -6,8 +6,10 @@
  *   object 1, 0x401190, cost 300000                     at 1:0x401190  300000
  *   object 1, 0x401196, 281250 calls of Add::run        at 1:0x401196  target Add::run 281250
  *
+ * Rows of a graph without addresses are added up by line instead.
+ *
  * Units: the counts are those of the first value column (executions, samples).  Memory: linear in distinct addresses
- * and pairs of a call and its target.
+ * or lines, and pairs of a call and its target.
  */
 #ifndef FP_PGO_COUNTS_H
 #define FP_PGO_COUNTS_H
@@ -21,17 +23,23 @@
 enum fp_pgo_place { FP_PGO_SPACE = 0, FP_PGO_ADDRESS = 1 /* u64 */, FP_PGO_PLACE_WIDTH = 3 };
 enum fp_pgo_branch { FP_PGO_SOURCE = 0, FP_PGO_BRANCH_TARGET = 1, FP_PGO_IS_RUN = 2, FP_PGO_BRANCH_WIDTH = 3 };
 enum fp_pgo_call { FP_PGO_FROM = 0, FP_PGO_CALLEE = 1, FP_PGO_TARGET = 2 /* u64 */, FP_PGO_CALL_WIDTH = 4 };
+enum fp_pgo_line_row { FP_PGO_FUNCTION = 0, FP_PGO_FILE = 1, FP_PGO_LINE = 2, FP_PGO_LINE_WIDTH = 3 };
+enum fp_pgo_line_call { FP_PGO_FROM_LINE = 0, FP_PGO_LINE_CALLEE = 1, FP_PGO_LINE_CALL_WIDTH = 2 };
 
 struct fp_pgo_counts {
     const struct fp_model *model; /* borrowed */
     struct fp_table places;       /* the space of an address: the object of a graph's row, the mapping of a leaf */
     struct fp_table calls;        /* FROM: a row of `places`; CALLEE: a function; TARGET: its address, 0 if unknown */
+    struct fp_table lines;        /* rows without an address: FILE is a string, LINE 0 unknown */
+    struct fp_table line_calls;   /* FROM_LINE: a row of `lines`; LINE_CALLEE: a function */
     struct fp_table branches;     /* SOURCE, TARGET: frames; of a run its first and last instruction */
     int32_t is_branches;          /* rows of stacks are branches and runs */
     int64_t *taken;               /* by branch; of a run: how often it was executed */
     int64_t *mispredicted;        /* by branch */
     int64_t *counts;              /* by place */
     uint64_t *called;             /* by call */
+    int64_t *line_counts;         /* by line */
+    uint64_t *line_called;        /* by call of a line */
     /* counted: not representable */
     uint64_t without_address; /* rows with a cost, and calls */
     int64_t cost_without;     /* the cost of these rows */
@@ -39,7 +47,7 @@ struct fp_pgo_counts {
     uint64_t jumps;           /* rows */
 
     /* private from here on */
-    uint32_t cap_counts, cap_called, cap_taken, cap_mispredicted;
+    uint32_t cap_counts, cap_called, cap_taken, cap_mispredicted, cap_line_counts, cap_line_called;
 };
 
 /* Borrows the model.  NULL when memory ran out.  Caller owns. */

@@ -15,6 +15,7 @@ from fastprof.symbols.symbolizer import Mapping, Mappings, Symbolizer, link_addr
 if TYPE_CHECKING:
     from fastprof.core.model import Model
     from fastprof.core.options import Options
+    from fastprof.symbols.finder import Names
 
 
 def mapping_of(model: Model, id_: int) -> tuple[int, Mapping]:
@@ -31,6 +32,7 @@ class Binaries:
         self._model = model
         self._options = options
         self._symbolizer: Symbolizer | None = None
+        self._finder: Finder | None = None
         self._mappings: dict[int, Mappings] = {}  # by object
 
     def may_be_found(self, object_id: int) -> bool:
@@ -46,9 +48,28 @@ class Binaries:
 
         Errors: SymbolError for a file named by the user that does not fit.
         """
+        self._prepare()
+        assert self._symbolizer
+        names, reason = self._symbolizer.object_of(object_id)
+        return self._elf(names, reason, self._named(object_id)[0])
+
+    def program(self) -> tuple[ElfObject | None, str]:
+        """The only file that the user named, if it is a program: that of a profile without objects."""
+        self._prepare()
+        assert self._finder
+        return self._elf(*self._finder.find("", "", list), "")
+
+    def _elf(self, names: Names | None, reason: str, path: str) -> tuple[ElfObject | None, str]:
+        if isinstance(names, ElfObject):
+            return names, ""
+        if names:
+            reason = f"{names.path} has symbols but no code"
+        return None, f"{path or 'no object'}: {reason}"
+
+    def _prepare(self) -> None:
         if self._symbolizer is None:
             options, n = self._options, self._model.count("objects")
-            finder = Finder(
+            self._finder = finder = Finder(
                 symbols=options[SYMBOLS],
                 sysroot=options[SYSROOT],
                 debug_dirs=options[DEBUG_DIRS],
@@ -60,12 +81,6 @@ class Binaries:
                 object_, mapping = mapping_of(self._model, i)
                 found.setdefault(object_, []).append(mapping)
             self._mappings = {id_: Mappings(mappings) for id_, mappings in found.items()}
-        names, reason = self._symbolizer.object_of(object_id)
-        if isinstance(names, ElfObject):
-            return names, ""
-        if names:
-            reason = f"{names.path} has symbols but no code"
-        return None, f"{self._named(object_id)[0] or 'no object'}: {reason}"
 
     def link_address(self, object_id: int, elf: ElfObject, address: int) -> int:
         """The link-time address of a recorded address.  Both are equal unless the profile has the object's mapping."""

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import fastprof
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.formats.pgo.binary import binary, extbinary
-from fastprof.formats.pgo.calls import _x86, is_call
+from fastprof.formats.pgo.calls import _call_of_x86, is_call
 from fastprof.formats.pgo.gcov import gcov
 from fastprof.formats.pgo.join import Function, Join, Site
 from fastprof.formats.pgo.levels import DEEPEST, Level, Profile, base_discriminator, enter
@@ -82,7 +82,15 @@ def test_base_discriminators_are_those_that_llvm_packs(value: int) -> None:
     ],
 )
 def test_calls_of_x86(code: str, expected: bool) -> None:
-    assert _x86(bytes.fromhex(code), wide=True) is expected
+    assert (_call_of_x86(bytes.fromhex(code), True, 0x1000) is not None) is expected
+
+
+@pytest.mark.parametrize(
+    ("code", "target"),
+    [("e8 0b 00 00 00", 0x1010), ("67 e8 fa ff ff ff", 0x1000), ("e8 00 e0 ff ff", 0), ("ff d0", 0), ("c3", None)],
+)
+def test_targets_of_calls_of_x86(code: str, target: int | None) -> None:
+    assert _call_of_x86(bytes.fromhex(code), True, 0x1000) == target
 
 
 def test_calls_without_code_are_calls() -> None:
@@ -93,7 +101,7 @@ def test_calls_without_code_are_calls() -> None:
 
 def test_what_is_left_out_has_its_reason(tmp_path: Path) -> None:
     for source, reason in (
-        (CORPUS / "callgrind/good/xdebug.callgrind", "155 rows without addresses of instructions"),
+        (CORPUS / "callgrind/good/xdebug.callgrind", "38 lines of functions that were not found or not chosen"),
         (CORPUS / "folded/good/annot.folded", "--dump-instr=yes"),
     ):
         with pytest.raises(FastprofError, match=reason):
@@ -121,6 +129,30 @@ def test_no_tail_call_is_a_target(tmp_path: Path) -> None:
     assert "_ZdlPvm" in lzma.decompress(SMALL.read_bytes()).decode()
     assert "\n_ZN3AddD0Ev:180:60\n 0.1: 120\n" in (tmp_path / "out.llvmprof").read_text()
     assert log.not_representable["calls-elsewhere"] >= 3
+
+
+def by_line(callgrind: bytes) -> str:
+    """As without --dump-instr=yes."""
+    lines = callgrind.decode().replace("positions: instr line", "positions: line")
+    return re.sub(r"^(calls=\d+ |)(?:0x[0-9a-f]+|[+-]\d+|\*) (?=[-+*\d])", r"\1", lines, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("suffix", ["callgrind", "cachegrind"])
+def test_counts_by_line(tmp_path: Path, suffix: str) -> None:
+    """Each instruction of a line gets the mean: what is executed and inlined stays, parts of a line become equal."""
+    source, output = tmp_path / "a.callgrind", tmp_path / f"a.{suffix}.llvmprof"
+    source.write_text(by_line(lzma.decompress(SMALL.read_bytes())))
+    assert "0x40" not in source.read_text() and source.stat().st_size > 100_000
+    if suffix == "cachegrind":  # no objects, no calls
+        source, _ = tmp_path / "a.cachegrind", fastprof.convert(source, tmp_path / "a.cachegrind")
+    log = fastprof.convert(source, output, symbols=[str(PROGRAM)])
+    assert [warning for warning in log.warnings if "counts are by line" in warning]
+    found = fastprof.diff(FOLDER / "small.llvmprof", output, from_="llvm-profile", stats=True).overlap
+    assert found and found.functions.share == 1.0 and 0.7 < found.samples < 1.0
+    mine = output.read_text()
+    assert re.search(r"^ 4\.3: _ZL8classifyl\S*:4776982$", mine, re.MULTILINE)  # 4,777,001 by address
+    targets = "  0: 300000 _ZNK3Add3runEl:281250 _ZNK3Mul3runEl:14063 _ZNK4Rare3runEl:4687\n"
+    assert (targets in mine) is (suffix == "callgrind")
 
 
 # ---- trees

@@ -26,13 +26,13 @@ from fastprof.formats.pgo.branches import Runs, branches
 from fastprof.formats.pgo.calls import jump_of
 from fastprof.formats.pgo.join import Join
 from fastprof.formats.pgo.reported import REPORTED
+from fastprof.formats.pgo.symtab import functions
 from fastprof.formats.pgo.write import CountsWriter
 
 if TYPE_CHECKING:
     from fastprof.formats.pgo.join import Spot
     from fastprof.symbols.objects import ElfObject
 
-_LOCAL, _FUNCTION = 0, 2
 _UNKNOWN = "0 [unknown] 0"
 Run = tuple[int, int]  # link-time addresses; of a branch its source and target, 0 outside of the program
 
@@ -80,25 +80,13 @@ class Functions:
 
 def _functions(elf: ElfObject) -> Iterator[Function]:
     """By address; of several at one address the first in the symbol table."""
-    import struct
-
-    table, names = elf.section(".symtab"), elf.section(".strtab")
-    if table is None or names is None or elf.bits != 64:
-        return
-    data = bytes(elf.data(table))
-    order, text = ">" if elf.swapped else "<", bytes(elf.data(names))
-    found = []
-    for name, info, _, index, start, size in struct.iter_unpack(order + "IBBHQQ", data[: len(data) // 24 * 24]):
-        if info & 15 == _FUNCTION and size and index and name < len(text):
-            found.append((start, size, text[name : text.index(b"\0", name)], info >> 4 == _LOCAL))
-    found.sort(key=lambda one: one[0])
     numbers: Counter[bytes] = Counter()
     last = -1
-    for start, size, name, is_local in found:
+    for start, size, name, is_local in functions(elf):
         if is_local:
             numbers[name] += 1
             name += b"/%d" % numbers[name]
-        if start != last and name and b" " not in name and b"\n" not in name:
+        if start != last and b" " not in name and b"\n" not in name:
             last = start
             yield Function(start, start + size, name)
 

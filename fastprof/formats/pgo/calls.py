@@ -29,11 +29,13 @@ def _opcode(code: bytes, wide: bool) -> int:
     return at
 
 
-def _x86(code: bytes, wide: bool) -> bool:
+def _call_of_x86(code: bytes, wide: bool, address: int) -> int | None:
     """`e8` and 4 bytes: relative; `ff /2` and `ff /3`: through a register or memory."""
     at = _opcode(code, wide)
     opcode = code[at : at + 2]
-    return opcode[:1] == b"\xe8" or (len(opcode) == 2 and opcode[0] == 0xFF and opcode[1] >> 3 & 7 in (2, 3))
+    if opcode[:1] == b"\xe8":
+        return max(address + at + 5 + int.from_bytes(code[at + 1 : at + 5], "little", signed=True), 0)
+    return 0 if len(opcode) == 2 and opcode[0] == 0xFF and opcode[1] >> 3 & 7 in (2, 3) else None
 
 
 def code_at(elf: ElfObject, address: int) -> bytes:
@@ -47,15 +49,23 @@ def code_at(elf: ElfObject, address: int) -> bytes:
 
 def is_call(elf: ElfObject, address: int) -> bool:
     """Whether the instruction at a link-time address is a call; of machines other than x86 and AArch64 all are."""
+    return call_of(elf, address) is not None
+
+
+def call_of(elf: ElfObject, address: int) -> int | None:
+    """The target of the call at a link-time address, 0 through a register or memory; None if it is no call."""
     code = code_at(elf, address)
     if not code:
-        return True
+        return 0
     if elf.machine in (_X86, _X86_64):
-        return _x86(code, elf.machine == _X86_64)
+        return _call_of_x86(code, elf.machine == _X86_64, address)
     if elf.machine == _AARCH64:  # bl: 100101 and 26 bits; blr: d63f and a register
         word = int.from_bytes(code[:4], "little")
-        return word & 0xFC000000 == 0x94000000 or word & 0xFFFFFC1F == 0xD63F0000
-    return True
+        if word & 0xFC000000 == 0x94000000:
+            offset = word & 0x3FFFFFF
+            return max(address + 4 * (offset - (offset >> 25 << 26)), 0)
+        return 0 if word & 0xFFFFFC1F == 0xD63F0000 else None
+    return 0
 
 
 def jump_of(elf: ElfObject, address: int) -> tuple[bool, int]:

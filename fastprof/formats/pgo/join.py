@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fastprof.symbols.symbolizer import Mapping
 
 Spot = tuple[int, int]  # the number of a file, a link-time address
+Call = tuple[Spot, tuple[Spot, str], int]  # where it is, the first instruction and name of the callee, times
 
 # What Callgrind appends to the name of a recursive call, and compilers to parts and copies of functions.
 _SUFFIX = re.compile(r"(?:'\d+|\.(?:llvm|part|isra|constprop)\.\d+|\.cold(?:\.\d+)?)+\Z")
@@ -70,7 +71,7 @@ class Join:
         self.sites: list[Site] = []
         self._sizes: dict[Spot, int] = {}  # of instructions, if totals count bytes
         self.total = self.unplaced = self.unknown = self.inlined = 0  # sums of counts
-        self.n_wrong_runs = 0
+        self.n_wrong_runs = self.n_lines = self.n_lines_elsewhere = self.n_unplaced_lines = 0
         self.n_unplaced = self.n_unknown = self.n_elsewhere = self.n_jumps = 0  # instructions, calls
         self.not_found: Counter[str] = Counter()  # counts by the reason why an object has no file
         self._given = [os.path.realpath(path) for path in options[SYMBOLS]]
@@ -88,6 +89,8 @@ class Join:
         else:
             sums, spots = self.sums(counts)
             calls = [*self._calls(counts, spots)]
+            if counts.lines.n > 1:
+                calls += self._of_lines(counts, sums)
         heads: Counter[Spot] = Counter()
         for _, (callee, _), n in calls:
             heads[callee] += n
@@ -136,7 +139,26 @@ class Join:
             sums[spot] = sums.get(spot, 0) + values[row]
         return sums, spots
 
-    def _of_branches(self, counts: fp_pgo_counts) -> tuple[dict[Spot, int], list[tuple[Spot, tuple[Spot, str], int]]]:
+    def _of_lines(self, counts: fp_pgo_counts, sums: dict[Spot, int]) -> list[Call]:
+        """Adds counts by line; their calls."""
+        from fastprof.formats.pgo.lines import Lines
+
+        lines = Lines(self._model, self)
+        lines.add(counts)
+        for spot, count in lines.sums.items():
+            sums[spot] = sums.get(spot, 0) + count
+        self.n_lines = len(lines.sums)
+        self.n_lines_elsewhere, self.n_unplaced_lines = lines.n_elsewhere, lines.n_unplaced
+        self.unplaced += lines.unplaced
+        self.total += lines.unplaced
+        return lines.calls
+
+    def wanted(self, object_: int) -> int:
+        """The number of an object's file whose functions are written, of no object that of the only program; -1."""
+        number, _ = self._file(object_)
+        return number if number >= 0 and self._wanted[number] else -1
+
+    def _of_branches(self, counts: fp_pgo_counts) -> tuple[dict[Spot, int], list[Call]]:
         """Counts by spot, and calls, of branch stacks."""
         runs: dict[int, Runs] = {}
         jumps: Counter[tuple[Spot, Spot]] = Counter()
@@ -234,7 +256,7 @@ class Join:
             self.inlined += count * (len(places) > 1)
         return leaf
 
-    def _calls(self, counts: fp_pgo_counts, spots: dict[int, Spot]) -> Iterator[tuple[Spot, tuple[Spot, str], int]]:
+    def _calls(self, counts: fp_pgo_counts, spots: dict[int, Spot]) -> Iterator[Call]:
         """The spot of each call, its callee, and how often it was made."""
         n, width = counts.calls.n, lib.FP_PGO_CALL_WIDTH
         words = memoryview(ffi.buffer(counts.calls.words, 4 * n * width)).cast("I")
@@ -245,7 +267,7 @@ class Join:
 
     def _file(self, object_: int) -> tuple[int, str]:
         if object_ not in self._file_of:
-            elf, reason = self._binaries.find(object_)
+            elf, reason = self._binaries.find(object_) if object_ else self._binaries.program()
             if elf and elf not in self.files:
                 self.files.append(elf)
                 self._wanted.append(self._is_wanted(elf))
@@ -275,8 +297,13 @@ class Join:
                     text = elf.symbol_at(link)[0]
             elif _NOT_LINKAGE.search(text):
                 text = ""
-            known = self._callees[function, target] = (file, link), _SUFFIX.sub("", text)
+            known = self._callees[function, target] = (file, link), self.linkage(text)
         return known
+
+    @staticmethod
+    def linkage(name: str) -> str:
+        """A name without the suffixes of parts, copies and recursive calls."""
+        return _SUFFIX.sub("", name)
 
     @property
     def placed(self) -> float:

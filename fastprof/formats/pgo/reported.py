@@ -23,10 +23,18 @@ REPORTED = reported(
             "instruction of an object that was not found or not chosen",
             "instructions of objects that were not found or not chosen",
         ),
+        "lines-elsewhere": (
+            "line of a function that was not found or not chosen",
+            "lines of functions that were not found or not chosen",
+        ),
         "negative-counts": ("count below 0", "counts below 0"),
         "rows-without-address": (
             "row without the address of an instruction in an object",
             "rows without addresses of instructions in objects",
+        ),
+        "unplaced-lines": (
+            "line without an instruction in its function",
+            "lines without instructions in their functions",
         ),
         "unplaced-instructions": (
             "instruction without a line in a function of its inline chain",
@@ -42,6 +50,8 @@ REPORTED = reported(
         ),
     },
     warnings={
+        "counts-by-line": "the counts are by line, and spread evenly over the instructions of each line; "
+        "Callgrind's --dump-instr=yes makes them exact",
         "few-samples": "compilers gain from about a million samples, or from the exact counts of Callgrind "
         "(--dump-instr=yes); this profile has {samples}",
         "programs-not-found": "{reason}; its code has {share} of the counts",

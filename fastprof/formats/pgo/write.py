@@ -60,9 +60,11 @@ class CountsWriter(Writer):
                 "calls-elsewhere": join.n_jumps,
                 "instructions-elsewhere": join.n_elsewhere,
                 "jumps": c.jumps,
+                "lines-elsewhere": join.n_lines_elsewhere,
                 "negative-counts": c.negative,
                 "rows-without-address": c.without_address,
                 "unplaced-instructions": join.n_unplaced,
+                "unplaced-lines": join.n_unplaced_lines,
                 "unsymbolized-instructions": join.n_unknown,
                 "wrong-runs": join.n_wrong_runs,
             },
@@ -73,8 +75,8 @@ class PgoWriter(CountsWriter):
     """Joins counts with lines at the end."""
 
     advice = Message(
-        "profiles for compilers need instruction addresses (Callgrind with --dump-instr=yes, perf, pprof) "
-        "and the program with its debug information ({--symbols})"
+        "profiles for compilers need instruction addresses (Callgrind with --dump-instr=yes, perf, pprof), or lines "
+        "of Callgrind or Cachegrind, and the program with its debug information ({--symbols})"
     )
 
     def end(self) -> None:
@@ -104,6 +106,8 @@ class PgoWriter(CountsWriter):
         log.facts["functions"] = functions
         log.facts["coverage"] = round(join.placed, 4)
         self.log_losses(join)
+        if join.n_lines:
+            log.warn(REPORTED["counts-by-line"])
         if join.placed < _LOW:
             log.warn(REPORTED["low-coverage"], placed=percent(join.placed))
         counted_ = join.total + join.not_found.total()
