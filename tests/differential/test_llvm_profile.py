@@ -109,6 +109,31 @@ def test_gcc_uses_the_profile(tmp_path: Path, level: str) -> None:
         assert bool(re.search(r"INLINE_ENTRY add\b", (tmp_path / "dump").read_text())) is expected
 
 
+@pytest.mark.parametrize("layout, version", [("padded", 2), ("version1", 1)])
+def test_dump_gcov_reads_the_profile(tmp_path: Path, layout: str, version: int) -> None:
+    """Functions, how often they were entered, and the largest count of each line; its totals are sums of these."""
+    fastprof.convert(FOLDER / "lbr.data.xz", tmp_path / "a", to="llvm-profile", symbols=[str(FOLDER / "lbr")])
+    expected: dict[str, tuple[int, dict[int, int]]] = {}
+    for line in (tmp_path / "a").read_text().splitlines():
+        if not line.startswith(" "):
+            name, _, head = line.split(":")
+            expected[name] = int(head), {}
+        elif found := re.match(r" (\d+)(?:\.\d+)?: (\d+)\b", line):
+            offset, count = map(int, found.groups())
+            lines = expected[name][1]
+            lines[offset] = max(lines.get(offset, 0), count)
+    options = {"format": layout}
+    fastprof.convert(FOLDER / "lbr.data.xz", tmp_path / "b.afdo", symbols=[str(FOLDER / "lbr")], gcov_profile=options)
+    read: dict[str, tuple[int, dict[int, int]]] = {}
+    for line in run(tmp_path, need("dump_gcov"), f"--gcov_version={version}", "b.afdo").splitlines():
+        if found := re.fullmatch(r"(\S+) total:\d+ head:(\d+)", line):
+            read[found[1]] = int(found[2]), {}
+            lines = read[found[1]][1]
+        elif found := re.match(r"  (\d+): (\d+)\b", line):
+            lines[int(found[1])] = int(found[2])
+    assert read == expected and len(read) > 10
+
+
 def test_the_recipes(tmp_path: Path) -> None:
     """The commands of docs/pgo.md, as printed."""
     need("valgrind")

@@ -293,8 +293,8 @@ def test_counts_beyond_63_bits_are_limited() -> None:
 class Gcov:
     """A slow reader of gcov profiles, as gcc/auto-profile.cc reads them."""
 
-    def __init__(self, data: bytes) -> None:
-        self.data, self.at = data, 0
+    def __init__(self, data: bytes, layout: str = "gcc12") -> None:
+        self.data, self.at, self.layout = data, 0, layout
 
     def word(self) -> int:
         self.at += 4
@@ -304,7 +304,7 @@ class Gcov:
         return self.word() | self.word() << 32
 
     def name(self) -> str:
-        n = self.word()
+        n = self.word() * (1 if self.layout == "gcc12" else 4)
         self.at += n
         return self.data[self.at - n : self.at].rstrip(b"\0").decode()
 
@@ -316,7 +316,7 @@ class Gcov:
             offset, n_targets, count = self.word(), self.word(), self.count()
             places[offset >> 16] = (
                 count,
-                {names[self.count()]: self.count() for _ in range(n_targets) if not self.word()},
+                {names[self.count()]: self.count() for _ in range(n_targets) if self.word() == 7},
             )
         calls = {}
         for _ in range(n_calls):
@@ -326,7 +326,7 @@ class Gcov:
         return names[index], (places, calls)
 
     def profile(self) -> dict[str, Any]:
-        assert (self.word(), self.word(), self.word()) == (0x67636461, 2, 0)
+        assert (self.word(), self.word(), self.word()) == (0x67636461, 1 if self.layout == "version1" else 2, 0)
         assert self.word() == 0xAA000000 and self.word()
         names = [self.name() for _ in range(self.word())]
         assert self.word() == 0xAC000000 and self.word()
@@ -335,8 +335,22 @@ class Gcov:
             head = self.count()
             name, node = self.node(names)
             functions[name] = head, *node
-        assert (self.word(), self.word(), self.word()) == (0xAE000000, 1, 0) and self.at == len(self.data)
+        assert (self.word(), self.word(), self.word()) == (0xAE000000, 1, 0)
+        if self.layout != "gcc12":
+            assert (self.word(), self.word()) == (0xAF000000, 384)
+            self.sets = [(self.word(), self.count()) for _ in range(128)]
+        assert self.at == len(self.data)
         return functions
+
+
+@pytest.mark.parametrize("layout", ["padded", "version1"])
+def test_gcov_profiles_of_earlier_gcc(layout: str) -> None:
+    profile = whole(flat(main=(1, {0: 1, 1: 127 * 4, 2: 4}), get=(20, {1: 127 * 4})))
+    read = Gcov(b"".join(gcov(profile, layout)), layout)
+    assert read.profile() == Gcov(b"".join(gcov(profile))).profile()
+    # 1,021 in all: the largest count reaches 63 of 128 parts, the second 127, and the third the rest with the last one
+    assert read.sets[0] == (1, 508) and read.sets[62] == (1, 508) and read.sets[63] == (2, 508)
+    assert read.sets[126] == (2, 508) and read.sets[127] == (4, 1)
 
 
 def test_gcov_profiles() -> None:

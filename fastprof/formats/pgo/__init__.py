@@ -19,6 +19,15 @@ ENCODING = Option(
     format="llvm-profile",
     help="text (default), binary or extbinary, the encodings of llvm-profdata",
 )
+GCOV_LAYOUT = Option(
+    "format",
+    Words("gcc12", "padded", "version1"),
+    "gcc12",
+    format="gcov-profile",
+    help="the layout: gcc12 (default), padded or version1",
+    details="The first is for gcc 12 and later.  The second has padded names and working sets, as of create_gcov, "
+    "the third version 1, too, which earlier gcc reads.",
+)
 NEST: Option[int | None] = Option(
     "nest",
     Whole(0, 1 << 20),
@@ -123,7 +132,7 @@ FORMATS = (
         title="AutoFDO profile, from which gcc optimizes",
         suffixes=(".afdo",),
         writer="write:GcovWriter",
-        writes=FINDING,
+        writes=(GCOV_LAYOUT, *FINDING),
         holds=_HOLDS,
     ),
     Format(

@@ -1,4 +1,4 @@
-"""Profiles for gcc's -fauto-profile (AutoFDO's gcov files), as gcc 12 and later read them.
+"""Profiles for gcc's -fauto-profile (AutoFDO's gcov files), as gcc 12 and later read them, or earlier ones.
 
 All numbers are little-endian u32 words, except counts (u64) and the bytes of names:
 
@@ -6,11 +6,16 @@ All numbers are little-endian u32 words, except counts (u64) and the bytes of na
     0xaa000000, words, n; n names: bytes with the NUL, the bytes
     0xac000000, words, n; n functions: head u64, node
     0xae000000, words, 0                                                     no modules
-    node = name, places, calls; places { offset << 16, targets, count u64, targets { 0, name u64, count u64 } },
+    node = name, places, calls; places { offset << 16, targets, count u64, targets { 7, name u64, count u64 } },
            calls { offset << 16, node }
 
-gcc 12 ignores discriminators, so each line has the largest of its counts.  Source: gcc/auto-profile.cc; gcc 12 accepts
-no padding after names, which create_gcov writes.
+gcc 12 ignores discriminators, so each line has the largest of its counts.  It accepts no padding after names.  Earlier
+ones and dump_gcov count names in words, padded, and dump_gcov wants a section of working sets after all others: for
+each 128th of the sum of all counts, how many of the largest ones make it up, and the least of them.
+
+    0xaf000000, 384; 128 sets: counts, least u64
+
+Source: gcc/auto-profile.cc, gcc/gcov-io.cc; AutoFDO's profile_reader.cc.
 """
 
 from __future__ import annotations
@@ -21,8 +26,10 @@ from collections.abc import Iterator
 
 from fastprof.formats.pgo.levels import Level, Profile
 
-_MAGIC, _VERSION = 0x67636461, 2
-_NAMES, _FUNCTIONS, _MODULES = 0xAA000000, 0xAC000000, 0xAE000000
+_MAGIC = 0x67636461
+_NAMES, _FUNCTIONS, _MODULES, _WORKING_SETS = 0xAA000000, 0xAC000000, 0xAE000000, 0xAF000000
+_INDIRECT_CALL = 7  # the kind of a histogram
+_SETS = 128
 _MOST = (1 << 63) - 1
 
 
@@ -54,7 +61,7 @@ def _node(name: str, level: Level, indexes: dict[str, int]) -> bytes:
     for offset, (count, targets) in sorted(lines.items()):
         out.append(struct.pack("<IIQ", offset << 16, len(targets), count))
         for target, calls in sorted(targets.items(), key=lambda item: (-item[1], item[0])):
-            out.append(struct.pack("<IQQ", 0, indexes[target], min(calls, _MOST)))
+            out.append(struct.pack("<IQQ", _INDIRECT_CALL, indexes[target], min(calls, _MOST)))
     for (offset, callee), copies in sorted(inlined.items(), key=lambda item: item[0]):
         whole = copies[0] if len(copies) == 1 else Level.sum(copies)
         whole.limit()
@@ -62,18 +69,41 @@ def _node(name: str, level: Level, indexes: dict[str, int]) -> bytes:
     return b"".join(out)
 
 
-def gcov(given: Profile) -> Iterator[bytes]:
-    """Functions whose names are equal for gcc are added up."""
+def _text(name: str, padded: bool) -> bytes:
+    text = name.encode("utf-8", "surrogateescape") + b"\0"
+    if not padded:
+        return struct.pack("<I", len(text)) + text
+    n = (len(text) + 3) // 4
+    return struct.pack("<I", n) + text.ljust(4 * n, b"\0")
+
+
+def _working_sets(profile: Profile) -> bytes:
+    counts = sorted(n for top in profile.functions.values() for level in top.all() for n in level.body.values() if n)
+    out, total, reached, n = [], sum(counts), 0, 0
+    least = 0
+    for share in range(1, _SETS + 1):
+        while counts and reached * _SETS < total * share:
+            least = counts.pop()
+            reached += least
+            n += 1
+        out.append(struct.pack("<IQ", n, least))
+    return b"".join(out)
+
+
+def gcov(given: Profile, layout: str = "gcc12") -> Iterator[bytes]:
+    """Functions whose names are equal for gcc are added up.  `layout`: of GCOV_LAYOUT."""
     profile = Profile()
     for name, level in given.functions.items():
         profile.function(_short(name)).add(level)
     profile.limit()
     short = sorted({_short(name) for name in profile.names()})
     indexes = {name: index for index, name in enumerate(("", *short))}  # gcc refuses index 0
-    texts = (name.encode("utf-8", "surrogateescape") + b"\0" for name in indexes)
-    names = b"".join(struct.pack("<I", len(text)) + text for text in texts)
+    padded = layout != "gcc12"
+    names = b"".join(_text(name, padded) for name in indexes)
     functions = [struct.pack("<Q", level.head) + _node(name, level, indexes) for name, level in profile.sorted()]
-    yield _words(_MAGIC, _VERSION, 0)
+    yield _words(_MAGIC, 1 if layout == "version1" else 2, 0)
     yield _section(_NAMES, _words(len(indexes)) + names)
     yield _section(_FUNCTIONS, _words(len(functions)) + b"".join(functions))
     yield _section(_MODULES, _words(0))
+    if padded:
+        yield _section(_WORKING_SETS, _working_sets(profile))

@@ -6,7 +6,7 @@
                                         0x1158  line 7     100
 
 A count belongs to all instructions that the function has on the line, also inlined ones, so each gets the mean.  The
-parts of one line, which discriminators tell apart, become equal: exact counts are those by address.
+parts of one line, which only discriminators distinguish, become equal: exact counts are those by address.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from fastprof.core.messages import Message, counted
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import Options
 from fastprof.core.sink import Sink
-from fastprof.formats.pgo import ENCODING, NEST, rank
+from fastprof.formats.pgo import ENCODING, GCOV_LAYOUT, NEST, rank
 from fastprof.formats.pgo.binary import binary, extbinary
 from fastprof.formats.pgo.gcov import gcov
 from fastprof.formats.pgo.join import Join
@@ -134,4 +134,4 @@ class GcovWriter(PgoWriter):
     format = "gcov-profile"
 
     def encoded(self, profile: Profile) -> Iterator[bytes]:
-        return gcov(profile)
+        return gcov(profile, self.options[GCOV_LAYOUT])
