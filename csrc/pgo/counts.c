@@ -79,6 +79,7 @@ static uint32_t line_of(struct fp_pgo_counts *c, const struct fp_batch *in, uint
     const uint32_t row[FP_PGO_LINE_WIDTH] = {in->function[i], in->file[i], in->line[i]};
     const uint32_t at = fp_table_intern(&c->lines, row);
     fp_array_zeroed(&c->line_counts, &c->cap_line_counts, (uint64_t)at + 1, sizeof *c->line_counts);
+    c->line_rows++;
     return at;
 }
 

@@ -40,6 +40,7 @@ struct fp_pgo_counts {
     uint64_t *called;             /* by call */
     int64_t *line_counts;         /* by line */
     uint64_t *line_called;        /* by call of a line */
+    uint64_t line_rows;           /* rows that `lines` and `line_calls` add up */
     /* counted: not representable */
     uint64_t without_address; /* rows with a cost, and calls */
     int64_t cost_without;     /* the cost of these rows */

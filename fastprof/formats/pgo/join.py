@@ -80,8 +80,8 @@ class Join:
         self._file_of: dict[int, tuple[int, str]] = {}  # by object: the number of its file, or -1 and the reason
         self._callees: dict[tuple[int, int], tuple[Spot, str]] = {}
 
-    def add(self, counts: fp_pgo_counts) -> None:
-        """Add all that was counted."""
+    def add(self, counts: fp_pgo_counts, by_line: bool) -> None:
+        """Add all that was counted, with `by_line` also what has no address."""
         self.total += counts.cost_without
         self.unknown += counts.cost_without
         if counts.is_branches:
@@ -89,7 +89,7 @@ class Join:
         else:
             sums, spots = self.sums(counts)
             calls = [*self._calls(counts, spots)]
-            if counts.lines.n > 1:
+            if by_line and counts.lines.n > 1:
                 calls += self._of_lines(counts, sums)
         heads: Counter[Spot] = Counter()
         for _, (callee, _), n in calls:
@@ -147,7 +147,7 @@ class Join:
         lines.add(counts)
         for spot, count in lines.sums.items():
             sums[spot] = sums.get(spot, 0) + count
-        self.n_lines = len(lines.sums)
+        self.n_lines = counts.lines.n - 1
         self.n_lines_elsewhere, self.n_unplaced_lines = lines.n_elsewhere, lines.n_unplaced
         self.unplaced += lines.unplaced
         self.total += lines.unplaced

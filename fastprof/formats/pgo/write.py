@@ -62,7 +62,7 @@ class CountsWriter(Writer):
                 "jumps": c.jumps,
                 "lines-elsewhere": join.n_lines_elsewhere,
                 "negative-counts": c.negative,
-                "rows-without-address": c.without_address,
+                "rows-without-address": c.without_address + (0 if join.n_lines else c.line_rows),
                 "unplaced-instructions": join.n_unplaced,
                 "unplaced-lines": join.n_unplaced_lines,
                 "unsymbolized-instructions": join.n_unknown,
@@ -81,7 +81,7 @@ class PgoWriter(CountsWriter):
 
     def end(self) -> None:
         join = Join(self.model, self.options, self.is_graph)
-        join.add(self.counts)
+        join.add(self.counts, by_line=self.value.name == "Ir")  # instructions executed
         if self.is_graph and (most := self.nested_bytes(join)):
             nest(join, most)
         profile = join.profile()
