@@ -96,6 +96,8 @@ def _shown(key: str, label: str, value: Any, facts: Mapping[str, Any]) -> Iterat
     if key in ("totals", "totals_of_inherited_events"):
         units = facts.get("units", {})
         yield label, {name: quantity(n, units.get(name, "")) for name, n in value.items()}
+    elif key == "coverage":
+        yield "of its cost", {f"in {name}": f"{100 * share:.1f} %" for name, share in value.items()}
     elif key in ("first_tick", "first_time_ns"):
         last = facts["last_tick" if key == "first_tick" else "last_time_ns"]
         in_ns = key == "first_time_ns" or facts.get("ticks_per_second") == NS

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from fastprof.cli import print_message, print_raw
 from fastprof.core import lazy_re as re
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.log import Log
+from fastprof.core.log import Log, percent
 from fastprof.core.messages import counted
 from fastprof.core.urls import shown
 
@@ -152,7 +152,11 @@ def print_log(args: argparse.Namespace, log: Log, name: str, target: str, what: 
         return exit_code(log)
     if not args.quiet:
         nbytes = counted(log.facts["output_bytes"], "byte") if args.verbose and "output_bytes" in log.facts else ""
-        details = "; ".join(filter(None, [read, nbytes, "" if args.verbose else not_part(log)]))
+        covered = ""
+        if "coverage" in log.facts:  # of a profile for compilers
+            functions, lines = (percent(log.facts[key]) for key in ("coverage_of_functions", "coverage"))
+            covered = f"of the counts, {functions} belong to functions and {lines} to lines"
+        details = "; ".join(filter(None, [read, covered, nbytes, "" if args.verbose else not_part(log)]))
         print_message(f"wrote {target}: {what}{details and f' ({details})'}")
     for count in _counts(log, args.quiet, written=args.verbose):
         print_message(count)

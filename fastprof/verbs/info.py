@@ -14,12 +14,14 @@ from fastprof.core.model import KINDS, OPS, Model, Part
 from fastprof.core.options import Options, checked
 from fastprof.core.thread_names import ThreadNames, apart
 from fastprof.inputs.stored import may_be_store
+from fastprof.symbols import FINDING, SYMBOLS
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import path_of, run
 
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from fastprof.verbs.coverage import Coverage
     from fastprof.verbs.keywords import InfoOptions, Input, Progress, ReadFormat
 
 # Rows are counted while they are read.
@@ -27,6 +29,7 @@ END = plan.End(
     "info",
     holds=Capabilities(names=False),
     performs=tuple(one._replace(options=()) for one in OPERATORS),
+    options=FINDING,
     single=True,
     code="verbs.info:described",
 )
@@ -66,9 +69,15 @@ def described(pipelines: Sequence[plan.Pipeline], model: Model, options: Options
     (pipeline,) = pipelines
     (reader,) = pipeline.inputs
     filtered = any(option in options for option in SELECT[pipeline.view].options)
-    summary = reader.summary() if isinstance(reader, Reader) and not filtered else None
+    is_covered = bool(options[SYMBOLS]) and pipeline.view != "timeline"
+    summary = reader.summary() if isinstance(reader, Reader) and not filtered and not is_covered else None
+    coverage = None
+    if is_covered:
+        from fastprof.verbs.coverage import Coverage
+
+        coverage = Coverage(model, options)
     if summary is None:
-        summary = _summarize(pipeline, model, log)
+        summary = _summarize(pipeline, model, log, coverage)
     if summary.overflowed:
         raise FastprofError(f"{reader.name}: {reader.format}: the sum of its costs or calls is beyond 64 bits")
     # parts added by the stack machine are not the input's
@@ -81,13 +90,17 @@ def described(pipelines: Sequence[plan.Pipeline], model: Model, options: Options
         | log.facts
     )
     _add_summary(log, model, pipeline.view, summary)
+    if coverage:
+        log.facts |= coverage.facts()
     return log
 
 
-def _summarize(pipeline: plan.Pipeline, model: Model, log: Log) -> Summary:
+def _summarize(pipeline: plan.Pipeline, model: Model, log: Log, coverage: Coverage | None) -> Summary:
     """The sums of all rows."""
     summary = Summary()
     rows = summary.seen(pipeline.rows(model, log), model)
+    if coverage:
+        rows = coverage.seen(rows)
     if pipeline.view != "timeline":
         for _ in rows:
             pass

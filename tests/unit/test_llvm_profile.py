@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 import fastprof
 from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.model import Model
+from fastprof.core.options import Options
 from fastprof.formats.pgo.binary import binary, extbinary
 from fastprof.formats.pgo.calls import _call_of_x86, is_call
 from fastprof.formats.pgo.gcov import gcov
@@ -21,6 +23,8 @@ from fastprof.formats.pgo.join import Function, Join, Site
 from fastprof.formats.pgo.levels import DEEPEST, Level, Profile, base_discriminator, enter
 from fastprof.formats.pgo.nest import nest
 from fastprof.formats.pgo.text import text
+from fastprof.symbols.binaries import Binaries
+from fastprof.symbols.builds import builds
 from fastprof.symbols.dwarf import Place
 from fastprof.symbols.objects import ElfObject
 from tests.support.paths import CORPUS
@@ -47,6 +51,49 @@ def test_the_log_states_the_coverage(tmp_path: Path) -> None:
     (counted,) = (row.self for row in fastprof.top(SMALL, by="object", n=0).rows if row.object == "/opt/t4/pgo/p")
     assert log.facts["coverage"] == pytest.approx(totals / counted, abs=1e-4)
     assert log.not_representable["unplaced-instructions"] and not log.warnings
+
+
+def test_the_coverage_of_a_program_before_the_conversion() -> None:
+    """As the log of the conversion has it, but of all objects."""
+    facts = fastprof.info(SMALL, symbols=[str(PROGRAM)]).facts
+    assert facts["coverage"] == {"functions": 0.9999, "lines": 0.9371} and "stale_programs" not in facts
+    assert "coverage" not in fastprof.info(SMALL).facts
+    lbr = fastprof.info(FOLDER / "lbr.data.xz", symbols=[str(FOLDER / "lbr")], branches=True).facts
+    assert 0.9 < lbr["coverage"]["lines"] < lbr["coverage"]["functions"] < 1.0  # the rest is libc and the kernel
+
+
+@pytest.mark.parametrize("source", ["callgrind", "lines", "branches"])
+def test_another_build_is_noticed(tmp_path: Path, source: str) -> None:
+    """A profile without build ids: calls lead to no function, lines are not in theirs, runs cross jumps."""
+    recorded, program = FOLDER / "lbr.data.xz", PROGRAM
+    if source != "branches":
+        recorded, program = tmp_path / "a.callgrind", tmp_path / "p"
+        given = lzma.decompress(SMALL.read_bytes()).decode()
+        if source == "lines":
+            given = re.sub(r"^(\d+) ", lambda found: f"{int(found[1]) + 300} ", by_line(given.encode()), flags=re.M)
+        else:
+            given = re.sub(
+                r"^(calls=\d+ )0x(\w+)", lambda found: f"{found[1]}{int(found[2], 16) + 5:#x}", given, flags=re.M
+            )
+        recorded.write_text(given)
+        program.write_bytes(PROGRAM.read_bytes())
+    log = fastprof.convert(recorded, tmp_path / "out", to="llvm-profile", symbols=[str(program)])
+    assert [one for one in log.warnings if "do not fit the code of the program" in one]
+
+
+def test_builds_that_are_mixed() -> None:
+    """Of one object with two build ids the second is the file's; --force-symbols would take both."""
+    elf = ElfObject(CORPUS / "recordings/symbols/wait")
+    model, path = Model(), elf.path
+    known, other = model.object(path, elf.build_id), model.object(path, "12" * 20)
+    found = builds(model, Binaries(model, Options()), {known, other})
+    assert found.mixed == [f"{Path(path).name}: 2 builds ({', '.join(sorted((elf.build_id, '12' * 20)))})"]
+    assert len(found.stale) == 1 and "wrong build id" in found.stale[0]
+    forced = Binaries(model, Options(symbols=[path], force_symbols=True))
+    assert builds(model, forced, {other}).stale == [
+        f"{path}: build id is {elf.build_id}, the profile's {path} has {'12' * 20}"
+    ]
+    assert not builds(model, Binaries(model, Options()), {known}).stale
 
 
 @pytest.mark.parametrize(

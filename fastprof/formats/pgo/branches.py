@@ -19,7 +19,7 @@ from fastprof.symbols.binaries import mapping_of
 from fastprof.symbols.symbolizer import link_address
 
 if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_pgo_counts, fp_pgo_executed
+    from fastprof.core._c import Pointer, fp_counts, fp_pgo_executed
     from fastprof.core.model import Model
     from fastprof.symbols.elf import Segment
     from fastprof.symbols.objects import ElfObject
@@ -38,8 +38,8 @@ class Branch(NamedTuple):
     mispredicted: int
 
 
-def branches(counts: fp_pgo_counts) -> Iterator[Branch]:
-    n, width = counts.branches.n, lib.FP_PGO_BRANCH_WIDTH
+def branches(counts: fp_counts) -> Iterator[Branch]:
+    n, width = counts.branches.n, lib.FP_COUNTS_BRANCH_WIDTH
     words = memoryview(ffi.buffer(counts.branches.words, 4 * n * width)).cast("I")
     for row in range(1, n):
         source, target, is_run = words[row * width : row * width + width]
@@ -62,6 +62,10 @@ class Runs:
 
     def add(self, start: int, end: int, count: int) -> None:
         self._counts[start, end] += count
+
+    @property
+    def n(self) -> int:
+        return len(self._counts)
 
     def executed(self) -> Iterator[tuple[int, int, int]]:
         """The instructions of runs: address, number of executions, size.

@@ -16,13 +16,15 @@ from fastprof.formats.pgo.calls import is_call
 from fastprof.formats.pgo.levels import Level, Profile, enter
 from fastprof.symbols import SYMBOLS
 from fastprof.symbols.binaries import Binaries, mapping_of
+from fastprof.symbols.builds import builds
 from fastprof.symbols.symbolizer import link_address
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_pgo_counts
+    from fastprof.core._c import fp_counts
     from fastprof.core.model import Model
     from fastprof.core.options import Options
     from fastprof.formats.pgo.levels import Location
+    from fastprof.symbols.builds import Builds
     from fastprof.symbols.dwarf import Place
     from fastprof.symbols.objects import ElfObject
     from fastprof.symbols.symbolizer import Mapping
@@ -55,6 +57,21 @@ class Function:
         self.nbytes = 0  # of its code
 
 
+class Fits:
+    """How much of what was recorded the program cannot have done; all of it is from another build."""
+
+    def __init__(self) -> None:
+        self.n = self.n_wrong = 0
+
+    def add(self, wrong: bool, n: int) -> None:
+        self.n += n
+        self.n_wrong += n * wrong
+
+    @property
+    def wrong(self) -> float:
+        return self.n_wrong / self.n if self.n else 0.0
+
+
 class Join:
     """The profile of all counted instructions that have lines.
 
@@ -73,6 +90,9 @@ class Join:
         self.total = self.unplaced = self.unknown = self.inlined = 0  # sums of counts
         self.n_wrong_runs = self.n_lines = self.n_lines_elsewhere = self.n_unplaced_lines = 0
         self.n_unplaced = self.n_unknown = self.n_elsewhere = self.n_jumps = 0  # instructions, calls
+        self.objects: Counter[int] = Counter()  # counts
+        self.fits = Fits()
+        self._misplaced: set[Spot] = set()  # callees that do not begin there
         self.not_found: Counter[str] = Counter()  # counts by the reason why an object has no file
         self._given = [os.path.realpath(path) for path in options[SYMBOLS]]
         self.files: list[ElfObject] = []
@@ -80,7 +100,7 @@ class Join:
         self._file_of: dict[int, tuple[int, str]] = {}  # by object: the number of its file, or -1 and the reason
         self._callees: dict[tuple[int, int], tuple[Spot, str]] = {}
 
-    def add(self, counts: fp_pgo_counts, by_line: bool) -> None:
+    def add(self, counts: fp_counts, by_line: bool) -> None:
         """Add all that was counted, with `by_line` also what has no address."""
         self.total += counts.cost_without
         self.unknown += counts.cost_without
@@ -102,6 +122,7 @@ class Join:
             if spot in leaves:
                 leaves[spot] = leaf
         for spot, (callee, name), n in calls:
+            self.fits.add(callee in self._misplaced, n)
             leaf = leaves[spot]
             if leaf is None:
                 continue
@@ -113,9 +134,9 @@ class Join:
         if counts.is_branches:
             self._complete(heads)
 
-    def sums(self, counts: fp_pgo_counts) -> tuple[dict[Spot, int], dict[int, Spot]]:
+    def sums(self, counts: fp_counts) -> tuple[dict[Spot, int], dict[int, Spot]]:
         """Counts by spot: processes map a program to different addresses.  And the spot of each row."""
-        n, width = counts.places.n, lib.FP_PGO_PLACE_WIDTH
+        n, width = counts.places.n, lib.FP_COUNTS_PLACE_WIDTH
         words = memoryview(ffi.buffer(counts.places.words, 4 * n * width)).cast("I")
         values = memoryview(ffi.buffer(counts.counts, 8 * n)).cast("q") if n > 1 else array("q", [0])
         sums: dict[Spot, int] = {}
@@ -126,6 +147,7 @@ class Join:
             if space not in mappings:
                 mappings[space] = (space, None) if self._is_graph else mapping_of(self._model, space)
             object_, mapping = mappings[space]
+            self.objects[object_] += values[row]
             file, reason = self._file(object_)
             if file < 0 or not self._wanted[file]:
                 self.n_elsewhere += 1
@@ -139,7 +161,7 @@ class Join:
             sums[spot] = sums.get(spot, 0) + values[row]
         return sums, spots
 
-    def _of_lines(self, counts: fp_pgo_counts, sums: dict[Spot, int]) -> list[Call]:
+    def _of_lines(self, counts: fp_counts, sums: dict[Spot, int]) -> list[Call]:
         """Adds counts by line; their calls."""
         from fastprof.formats.pgo.lines import Lines
 
@@ -151,6 +173,8 @@ class Join:
         self.n_lines_elsewhere, self.n_unplaced_lines = lines.n_elsewhere, lines.n_unplaced
         self.unplaced += lines.unplaced
         self.total += lines.unplaced
+        self.fits.add(True, lines.unplaced)
+        self.fits.add(False, lines.sums.total())
         return lines.calls
 
     def wanted(self, object_: int) -> int:
@@ -158,7 +182,7 @@ class Join:
         number, _ = self._file(object_)
         return number if number >= 0 and self._wanted[number] else -1
 
-    def _of_branches(self, counts: fp_pgo_counts) -> tuple[dict[Spot, int], list[Call]]:
+    def _of_branches(self, counts: fp_counts) -> tuple[dict[Spot, int], list[Call]]:
         """Counts by spot, and calls, of branch stacks."""
         runs: dict[int, Runs] = {}
         jumps: Counter[tuple[Spot, Spot]] = Counter()
@@ -185,6 +209,8 @@ class Join:
                 sums[number, address] = n
                 self._sizes[number, address] = size
             self.n_wrong_runs += of_file.n_wrong
+            self.fits.add(False, of_file.n - of_file.n_wrong)
+            self.fits.add(True, of_file.n_wrong)
         entries: dict[Spot, str] = {}
         for spot, _, places in self._placed(dict.fromkeys((target for _, target in jumps), 0)):
             if places and places[-1].start == spot[1]:
@@ -218,7 +244,9 @@ class Join:
         mapping, address = place_of(self._model, frame)
         if not mapping:
             return None
-        number, reason = self._file(mapping_of(self._model, mapping)[0])
+        object_, _ = mapping_of(self._model, mapping)
+        self.objects[object_] += 1
+        number, reason = self._file(object_)
         if number < 0 or not self._wanted[number]:
             self.not_found[reason] += 1
             return None
@@ -256,9 +284,9 @@ class Join:
             self.inlined += count * (len(places) > 1)
         return leaf
 
-    def _calls(self, counts: fp_pgo_counts, spots: dict[int, Spot]) -> Iterator[Call]:
+    def _calls(self, counts: fp_counts, spots: dict[int, Spot]) -> Iterator[Call]:
         """The spot of each call, its callee, and how often it was made."""
-        n, width = counts.calls.n, lib.FP_PGO_CALL_WIDTH
+        n, width = counts.calls.n, lib.FP_COUNTS_CALL_WIDTH
         words = memoryview(ffi.buffer(counts.calls.words, 4 * n * width)).cast("I")
         for row in range(1, n):
             place, callee, low, high = words[row * width : row * width + width]
@@ -293,8 +321,11 @@ class Join:
                 (places,) = elf.places([link]) if self._wanted[file] else ((),)
                 if places and places[-1].start == link and places[-1].name:
                     text = places[-1].name
-                elif _NOT_LINKAGE.search(text):
-                    text = elf.symbol_at(link)[0]
+                else:
+                    symbol = elf.symbol_at(link)[0]
+                    if self._wanted[file] and not symbol:
+                        self._misplaced.add((file, link))
+                    text = symbol if _NOT_LINKAGE.search(text) else text
             elif _NOT_LINKAGE.search(text):
                 text = ""
             known = self._callees[function, target] = (file, link), self.linkage(text)
@@ -309,6 +340,14 @@ class Join:
     def placed(self) -> float:
         """The share of the programs' counts that has a place in the profile."""
         return 1 - (self.unplaced + self.unknown) / self.total if self.total else 0.0
+
+    @property
+    def known(self) -> float:
+        """The share of the programs' counts in functions with debug information."""
+        return 1 - self.unknown / self.total if self.total else 0.0
+
+    def builds(self) -> Builds:
+        return builds(self._model, self._binaries, self.objects)
 
     def profile(self) -> Profile:
         """Functions of one name are one function."""

@@ -23,7 +23,7 @@ from fastprof.formats.pgo.symtab import Entry, functions
 from fastprof.symbols.demangle import demangle
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_pgo_counts
+    from fastprof.core._c import fp_counts
     from fastprof.core.model import Model
     from fastprof.formats.pgo.join import Join, Spot
     from fastprof.symbols.objects import ElfObject
@@ -79,7 +79,7 @@ class Lines:
         self.sums: Counter[Spot] = Counter()
         self.calls: list[tuple[Spot, tuple[Spot, str], int]] = []
 
-    def add(self, counts: fp_pgo_counts) -> None:
+    def add(self, counts: fp_counts) -> None:
         rows = [*_rows(counts)]
         for function, line, count in rows[1:]:
             code = self._code(function)
@@ -92,7 +92,7 @@ class Lines:
                 self.unplaced += count
             for address in found:
                 self.sums[code.number, address] += max(round(count / len(found)), bool(count))
-        width = lib.FP_PGO_LINE_CALL_WIDTH
+        width = lib.FP_COUNTS_LINE_CALL_WIDTH
         words = memoryview(ffi.buffer(counts.line_calls.words, 4 * counts.line_calls.n * width)).cast("I")
         for row in range(1, counts.line_calls.n):
             at, callee = words[row * width : row * width + width]
@@ -152,9 +152,9 @@ class Lines:
         return known
 
 
-def _rows(counts: fp_pgo_counts) -> Iterator[tuple[int, tuple[int, int], int]]:
+def _rows(counts: fp_counts) -> Iterator[tuple[int, tuple[int, int], int]]:
     """A function, its file and line, and the count; row 0 is none."""
-    n, width = counts.lines.n, lib.FP_PGO_LINE_WIDTH
+    n, width = counts.lines.n, lib.FP_COUNTS_LINE_WIDTH
     words = memoryview(ffi.buffer(counts.lines.words, 4 * n * width)).cast("I")
     for row in range(n):
         function, file, line = words[row * width : row * width + width]

@@ -50,6 +50,10 @@ REPORTED = reported(
         ),
     },
     warnings={
+        "mixed-builds": "{sentence} were recorded; only counts of the builds that were found are written",
+        "other-build": "{share} of the recorded calls, lines or runs do not fit the code of the program, which is "
+        "probably another build",
+        "stale-program": "{sentence}: the counts may belong to other lines",
         "counts-by-line": "the counts are by line, and spread evenly over the instructions of each line; "
         "Callgrind's --dump-instr=yes makes them exact",
         "few-samples": "compilers gain from about a million samples, or from the exact counts of Callgrind "

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _FLAT = 0.05  # with at most this share of the counts in inlined functions, callees are nested
 _MISSED = 0.05  # above this share of the counts, an object that is not found is named
+_WRONG = 0.05  # some processors record a branch twice
 _LOW = 0.7  # optimized code has no lines for up to a quarter of its instructions
 _FEW = 1_000_000  # samples
 _ENCODERS = {"text": text, "binary": binary, "extbinary": extbinary}
@@ -40,7 +41,7 @@ class CountsWriter(Writer):
 
     def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
         super().__init__(model, sink, options, log)
-        self.counts = owned(lib.fp_pgo_counts_new(model.c), lib.fp_pgo_counts_free, "counts of instructions")
+        self.counts = owned(lib.fp_counts_new(model.c), lib.fp_counts_free, "counts of instructions")
         self._err = ffi.new("struct fp_err *")
         self.is_graph, self.value = True, ValueType("")
 
@@ -49,7 +50,7 @@ class CountsWriter(Writer):
         types = self.model.parts[batch.part].value_types
         self.counts.is_branches = not self.is_graph and tuple(t.name for t in types) == NAMES
         self.value = types[0] if types else ValueType("")
-        check_sums(lib.fp_pgo_put(self.counts, batch.c, self._err), self._err, self.model, self.format)
+        check_sums(lib.fp_counts_put(self.counts, batch.c, self._err), self._err, self.model, self.format)
         self.log.rows["rows_written"] += len(batch)
 
     def log_losses(self, join: Join) -> None:
@@ -105,6 +106,14 @@ class PgoWriter(CountsWriter):
         log = self.log
         log.facts["functions"] = functions
         log.facts["coverage"] = round(join.placed, 4)
+        log.facts["coverage_of_functions"] = round(join.known, 4)
+        found = join.builds()
+        for sentence in found.stale:
+            log.warn(REPORTED["stale-program"], sentence=sentence)
+        for sentence in found.mixed:
+            log.warn(REPORTED["mixed-builds"], sentence=sentence)
+        if join.fits.wrong > _WRONG:
+            log.warn(REPORTED["other-build"], share=percent(join.fits.wrong))
         self.log_losses(join)
         if join.n_lines:
             log.warn(REPORTED["counts-by-line"])

@@ -1,4 +1,4 @@
-/* pgo/counts.h - counts of instructions and of calls by address, for profiles that compilers read.
+/* core/counts.h - counts of instructions and of calls by address.
  *
  * Rows of a graph with instruction addresses (Callgrind with --dump-instr=yes) or of stacks, whose leaf is the
  * instruction; or of branch stacks (core/branches.h), which have branches and straight runs instead:
@@ -11,8 +11,8 @@
  * Units: the counts are those of the first value column (executions, samples).  Memory: linear in distinct addresses
  * or lines, and pairs of a call and its target.
  */
-#ifndef FP_PGO_COUNTS_H
-#define FP_PGO_COUNTS_H
+#ifndef FP_COUNTS_H
+#define FP_COUNTS_H
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -20,13 +20,23 @@
 /* cffi-begin guarded */
 
 /* Columns of the tables of addresses and of calls. */
-enum fp_pgo_place { FP_PGO_SPACE = 0, FP_PGO_ADDRESS = 1 /* u64 */, FP_PGO_PLACE_WIDTH = 3 };
-enum fp_pgo_branch { FP_PGO_SOURCE = 0, FP_PGO_BRANCH_TARGET = 1, FP_PGO_IS_RUN = 2, FP_PGO_BRANCH_WIDTH = 3 };
-enum fp_pgo_call { FP_PGO_FROM = 0, FP_PGO_CALLEE = 1, FP_PGO_TARGET = 2 /* u64 */, FP_PGO_CALL_WIDTH = 4 };
-enum fp_pgo_line_row { FP_PGO_FUNCTION = 0, FP_PGO_FILE = 1, FP_PGO_LINE = 2, FP_PGO_LINE_WIDTH = 3 };
-enum fp_pgo_line_call { FP_PGO_FROM_LINE = 0, FP_PGO_LINE_CALLEE = 1, FP_PGO_LINE_CALL_WIDTH = 2 };
+enum fp_counts_place { FP_COUNTS_SPACE = 0, FP_COUNTS_ADDRESS = 1 /* u64 */, FP_COUNTS_PLACE_WIDTH = 3 };
+enum fp_counts_branch {
+    FP_COUNTS_SOURCE = 0,
+    FP_COUNTS_BRANCH_TARGET = 1,
+    FP_COUNTS_IS_RUN = 2,
+    FP_COUNTS_BRANCH_WIDTH = 3
+};
+enum fp_counts_call {
+    FP_COUNTS_FROM = 0,
+    FP_COUNTS_CALLEE = 1,
+    FP_COUNTS_TARGET = 2 /* u64 */,
+    FP_COUNTS_CALL_WIDTH = 4
+};
+enum fp_counts_line_row { FP_COUNTS_FUNCTION = 0, FP_COUNTS_FILE = 1, FP_COUNTS_LINE = 2, FP_COUNTS_LINE_WIDTH = 3 };
+enum fp_counts_line_call { FP_COUNTS_FROM_LINE = 0, FP_COUNTS_LINE_CALLEE = 1, FP_COUNTS_LINE_CALL_WIDTH = 2 };
 
-struct fp_pgo_counts {
+struct fp_counts {
     const struct fp_model *model; /* borrowed */
     struct fp_table places;       /* the space of an address: the object of a graph's row, the mapping of a leaf */
     struct fp_table calls;        /* FROM: a row of `places`; CALLEE: a function; TARGET: its address, 0 if unknown */
@@ -52,11 +62,11 @@ struct fp_pgo_counts {
 };
 
 /* Borrows the model.  NULL when memory ran out.  Caller owns. */
-struct fp_pgo_counts *fp_pgo_counts_new(const struct fp_model *model);
-void fp_pgo_counts_free(struct fp_pgo_counts *c);
+struct fp_counts *fp_counts_new(const struct fp_model *model);
+void fp_counts_free(struct fp_counts *c);
 
 /* Adds the rows of a graph or of stacks.  FP_DONE, or an error: FP_E_OVERFLOW for a sum beyond 63 bits. */
-int fp_pgo_put(struct fp_pgo_counts *c, const struct fp_batch *in, struct fp_err *err);
+int fp_counts_put(struct fp_counts *c, const struct fp_batch *in, struct fp_err *err);
 
 /* cffi-end */
 
