@@ -30,6 +30,7 @@ FOLDERS = (
     "folded",
     "perf",
     "perf_script",
+    "simpleperf",
     "jfr",
     "speedscope",
     "trace_event",

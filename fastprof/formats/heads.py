@@ -53,6 +53,7 @@ HEADS: dict[str, tuple[tuple[str, ...], tuple[Head, ...]]] = {
     "folded": (("folded",), (Head(without=bytes(4)),)),
     "perf": (("perf",), (Head(starts=(b"PERFILE2", b"2ELIFREP", b"PERFFILE")),)),
     "perf_script": (("perf-script",), (Head(words=(b":", b"\t", b"(", b"/0x"), without=b"\0"),)),
+    "simpleperf": (("simpleperf",), (Head(starts=(b"SIMPLEPERF",)),)),
     "jfr": (("jfr",), (Head(starts=(b"FLR\0",)),)),
     "speedscope": (("speedscope",), (Head(json=True, words=(b"speedscope", b'"profiles"', b'"frames"')),)),
     "trace_event": (("trace-event", "cpuprofile"), (Head(json=True),)),

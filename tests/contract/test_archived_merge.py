@@ -60,6 +60,7 @@ FILES = (
     "rprof/good/plain.Rprof",
     "pyinstrument/good/async.pyisession",
     "safari/good/fib-recording.json",
+    "simpleperf/good/app.simpleperf.trace",
     "stackprof/good/wall.stackprof",
     "tachyon/good/plain.tachyon",
     "uftrace/good/calls.tar",

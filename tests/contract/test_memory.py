@@ -21,7 +21,7 @@ from fastprof.formats.archive.index import load
 from fastprof.formats.archive.sections import Codec
 from tests.contract.dump import CORPUS
 from tests.reference import memray as writer
-from tests.reference import mojo, tachyon, uftrace, xplane
+from tests.reference import mojo, simpleperf, tachyon, uftrace, xplane
 from tests.support import gpu_sqlite
 from tests.support import perfettotrace as t
 from tests.support.conversions import OF_ANY
@@ -357,6 +357,11 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     ),
     "tachyon": lambda path, times: path.write_bytes(
         tachyon.write([tachyon.Sample(7, 0, 0, 0, ())], data=(bytes(12) + b"\1\5\0\0") * (times * 40_000))
+    ),
+    "simpleperf": lambda path, times: path.write_bytes(
+        simpleperf.HEAD
+        + simpleperf.write([simpleperf.sample([(9, 0, -1)])])[12:-4] * (times * 20_000)
+        + simpleperf.write([{"file": {"id": 0, "path": "a.so"}}])[12:]
     ),
     "scalene": lambda path, times: path.write_text(
         '{"alloc_samples": 1, "elapsed_time_sec": 2.5, "files": {"a.py": {"functions": [{"line": "f", "lineno": 1}], '

@@ -16,7 +16,7 @@ from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.core.reported import Entry
 from fastprof.core.source import Source
-from tests.reference import memray, tachyon, uftrace
+from tests.reference import memray, simpleperf, tachyon, uftrace
 from tests.support import gpu_sqlite
 from tests.support.conversions import OF_ANY
 from tests.support.jfrfile import Chunk
@@ -41,6 +41,7 @@ EMPTY = {
     "ghc-prof": b"\tTime and Allocation Profiling Report\n\ttotal time = (9 ticks @ 1 us)\n\ttotal alloc = 5 bytes\n",
     "pyinstrument": b'{"start_time": 1, "duration": 2, "sample_count": 0, "root_frame": null}',
     "uftrace": uftrace.write({}),
+    "simpleperf": simpleperf.write([]),
     "tachyon": tachyon.write([]),
     "stackprof": b'{"version":1.2,"mode":"cpu","interval":1000,"samples":0,"frames":{},"raw":[]}',
     "scalene": b'{"alloc_samples": 0, "elapsed_time_sec": 1, "files": {}}',

@@ -58,25 +58,26 @@ _SCHEMA: dict[str, list[tuple[str, int, str]]] = {
 }
 
 
-def _build() -> Any:
-    file = descriptor_pb2.FileDescriptorProto(name="profile.proto", package="perftools.profiles", syntax="proto3")
+def build(schema: dict[str, list[tuple[str, int, str]]], package: str, top: str, syntax: str = "proto3") -> Any:
+    """The class of message `top` of a schema in the form of `_SCHEMA`."""
+    file = descriptor_pb2.FileDescriptorProto(name=f"{package}.proto", package=package, syntax=syntax)
     scalars = descriptor_pb2.FieldDescriptorProto
-    for message, fields in _SCHEMA.items():
+    for message, fields in schema.items():
         m = file.message_type.add(name=message)
         for name, number, type_ in fields:
             label = scalars.LABEL_REPEATED if type_.endswith("*") else scalars.LABEL_OPTIONAL
             type_ = type_.rstrip("*")
             f = m.field.add(name=name, number=number, label=label)
-            if type_ in _SCHEMA:
-                f.type, f.type_name = scalars.TYPE_MESSAGE, f".perftools.profiles.{type_}"
+            if type_ in schema:
+                f.type, f.type_name = scalars.TYPE_MESSAGE, f".{package}.{type_}"
             else:
                 f.type = getattr(scalars, f"TYPE_{type_.upper()}")
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName("perftools.profiles.Profile"))
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{package}.{top}"))
 
 
-Profile = _build()
+Profile = build(_SCHEMA, "perftools.profiles", "Profile")
 
 
 def parse(data: bytes) -> Any:

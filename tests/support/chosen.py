@@ -55,6 +55,7 @@ CHOSEN = [
         "trace-event": "12_threads_apart.json profile_chunks.json sampled_mixed.json",
         "gpu-sqlite": "trace.rpd",
         "xplane": "cpu.xplane.pb device.xplane.pb",
+        "simpleperf": "app.simpleperf.trace",
         "tachyon": "plain.tachyon",
         "uftrace": "args.tar",
         "xray": "fdr5-busy.xray profile-swapped.xray",

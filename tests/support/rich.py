@@ -328,6 +328,7 @@ def sources() -> dict[str, Source]:
         Source("stackprof, flat", "stackprof", _corpus("stackprof/good/flat.stackprof")),
         Source("bolt", "bolt", _corpus("bolt/good/branches.fdata")),
         Source("uftrace", "uftrace", _corpus("uftrace/good/args.tar")),
+        Source("simpleperf", "simpleperf", _corpus("simpleperf/good/app.simpleperf.trace")),
         Source("tachyon", "tachyon", _corpus("tachyon/good/zstd.tachyon")),
         Source("gmon", "gmon", _corpus("gmon/good/cycle.gmon")),
         Source("gprof", "gprof", _corpus("gprof/good/lines.gprof.txt")),

@@ -66,6 +66,7 @@ INPUTS = {
     ".bpftrace": "tracer-stacks/good/maps.bpftrace",
     ".Rprof": "rprof/good/lines.Rprof",
     ".ghc.prof": "ghc-prof/good/labels.ghc.prof",
+    ".simpleperf.trace": "simpleperf/good/app.simpleperf.trace",
     ".tachyon": "tachyon/good/plain.tachyon",
     ".uftrace": "uftrace/good/args.tar",
     "app.tar": "uftrace/good/args.tar",

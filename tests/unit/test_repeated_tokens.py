@@ -15,7 +15,7 @@ from tests.support.paths import REPO
 OTHERS = {"callgrind", "cachegrind", "folded", "gperftools"}
 # Their texts are names, which `names` has.
 BINARY = {"archive", "gmon", "jfr", "memray", "mojo", "oprofile", "perf", "perfetto", "pprof", "pstats", "xray"}
-BINARY |= {"gpu-sqlite", "stackprof", "tachyon", "uftrace", "xplane"}
+BINARY |= {"gpu-sqlite", "simpleperf", "stackprof", "tachyon", "uftrace", "xplane"}
 TEXTS = {*repeated.TEMPLATES, *repeated.JSON}
 
 

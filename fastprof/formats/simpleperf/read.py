@@ -1,0 +1,71 @@
+"""Reads samples of simpleperf (csrc/simpleperf/read.h)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.c_memory import owned
+from fastprof.core.log import Log
+from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.native import NativeReader
+from fastprof.core.options import LENIENT, Options
+from fastprof.core.reported import counts_of
+from fastprof.core.source import Source
+from fastprof.formats.simpleperf.reported import REPORTED
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_batch, fp_err, fp_window
+
+_CLOCKS = ("cpu-clock", "task-clock")
+
+
+class SimpleperfReader(NativeReader):
+    """Samples with times; each event has a value type for its samples, and one for the sum of their counts.
+
+    Loses, and counts: context switches, the kinds of execution of frames."""
+
+    format = "simpleperf"
+    view = "stacks"
+    renews_stacks = True
+    addresses = True
+
+    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
+        super().__init__(source, model, options, log)
+        new = lib.fp_simpleperf_new(model.c, options[LENIENT])
+        self._r = owned(new, lib.fp_simpleperf_free, "the reader of simpleperf")
+
+    def ranges(self) -> Iterator[tuple[int, int | None]]:
+        """The input twice: names come last."""
+        r, model = self._r, self.model
+        self.source.spool()
+        r.input = model.input()
+        yield 0, None
+        if not r.n_events:  # before Android 9
+            r.n_events, r.events[0] = 1, 0
+        types, names = list[ValueType](), [self._text(r.events[k]) for k in range(r.n_events)]
+        for name in names:
+            unit = "nanoseconds" if name.startswith(_CLOCKS) else "count"
+            types += ValueType(f"{name}_samples" if name else "samples", "count"), ValueType(name or "events", unit)
+        self.part = model.add_part(Part(types, extra={"default_sample_type": types[1].name}))
+        r.is_second = True
+        yield 0, None
+
+    def _text(self, string: int) -> str:
+        return self.model.string(string).decode("utf-8", "replace")
+
+    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
+        return lib.fp_simpleperf_feed(self._r, in_, batch, err)
+
+    def finish(self) -> None:
+        r, log, model, name = self._r, self.log, self.model, ffi.new("uint32_t *")
+        rows = [(model.row("threads", lib.fp_simpleperf_thread(r, i, name)), name[0]) for i in range(1, r.n_threads)]
+        model.names.put_comms(model.parts[self.part], {row: model.string(text) for row, text in rows if text})
+        for fact, string in {"app": r.app, "android_sdk": r.sdk}.items():
+            if string:
+                log.facts[fact] = self._text(string)
+        if r.lost:
+            log.facts["lost_samples"] = int(r.lost)
+            log.warn(REPORTED["lost-samples"], file=self.source.name, lost=int(r.lost))
+        log.count_all(REPORTED, counts_of(r))

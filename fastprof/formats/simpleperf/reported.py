@@ -1,0 +1,10 @@
+"""Counts and warnings of this folder."""
+
+from __future__ import annotations
+
+from fastprof.core.reported import reported
+
+REPORTED = reported(
+    "fp_simpleperf",
+    warnings={"lost-samples": "{file}: simpleperf lost {lost:,} samples: stacks and counts are incomplete"},
+)
