@@ -7,21 +7,21 @@
 #include "core/guard.h"
 #include "core/wire.h"
 
-enum record { SAMPLE = 1, LOST, FILE_, THREAD, META, SWITCH };
+enum record_kind { SAMPLE = 1, LOST, FILE_, THREAD, META, SWITCH };
 enum { HEAD = 12, PATH = 2, SYMBOL = 3, MANGLED = 4 };
 
-struct entry {
+struct chain_entry {
     uint64_t address, file, symbol, kind;
 };
-struct message { /* of all other kinds */
+struct sp_fields { /* of all other kinds */
     uint64_t time, thread, count, event, samples, lost, id, process, error, raw;
     struct fp_wire unwinding, path, name, app, sdk;
 };
-#define TO(member) FP_WIRE_TO(struct entry, member)
+#define TO(member) FP_WIRE_TO(struct chain_entry, member)
 static const struct fp_wire_schema records = {.kinds = " BBBBBB"},
                                    entries = {" VVVV", {0, TO(address), TO(file), TO(symbol), TO(kind)}};
 #undef TO
-#define TO(member) FP_WIRE_TO(struct message, member)
+#define TO(member) FP_WIRE_TO(struct sp_fields, member)
 static const struct fp_wire_schema unwinding = {" VVV", {[1] = TO(raw), [2] = TO(id), [3] = TO(error)}};
 static const struct fp_wire_schema fields[] = {
     [SAMPLE] = {" VVBVVB", {0, TO(time), TO(thread), 0, TO(count), TO(event), TO(unwinding)}},
@@ -48,10 +48,10 @@ struct simpleperf_reader {
     int32_t lenient, is_over;
     const char *what;               /* of an error */
     struct fp_table files, threads; /* by number in the file */
-    struct file {
+    struct sp_file {
         uint32_t mapping, first, n; /* of `symbols` */
     } *file_rows;
-    struct thread {
+    struct sp_thread {
         uint32_t thread, name;
     } *thread_rows;
     uint32_t *symbols; /* lines of the model; while a file is read pairs of names */
@@ -91,17 +91,17 @@ static uint32_t intern(struct simpleperf_reader *r, struct fp_wire text) {
 }
 
 /* The thread of a number; one that no record describes is the main thread of a process. */
-static struct thread *thread_of(struct simpleperf_reader *r, uint64_t number, uint64_t process) {
+static struct sp_thread *thread_of(struct simpleperf_reader *r, uint64_t number, uint64_t process) {
     const uint32_t tid = (uint32_t)number, row = fp_table_intern(&r->threads, &tid);
     fp_array_zeroed(&r->thread_rows, &r->cap_threads, (uint64_t)row + 1, sizeof *r->thread_rows);
-    struct thread *t = &r->thread_rows[row];
+    struct sp_thread *t = &r->thread_rows[row];
     if (!t->thread) t->thread = fp_model_thread(r->model, r->s.input, (uint32_t)process, tid);
     if (r->s.n_threads <= row) r->s.n_threads = row + 1;
     return t;
 }
 
 uint32_t fp_simpleperf_thread(const struct fp_simpleperf *s, uint32_t i, uint32_t *name) {
-    const struct thread *t = &((const struct simpleperf_reader *)s)->thread_rows[i];
+    const struct sp_thread *t = &((const struct simpleperf_reader *)s)->thread_rows[i];
     *name = t->name;
     return t->thread;
 }
@@ -110,7 +110,7 @@ uint32_t fp_simpleperf_thread(const struct fp_simpleperf *s, uint32_t i, uint32_
 static int take_file(struct simpleperf_reader *r, struct fp_wire m) {
     struct fp_model *model = r->model;
     struct fp_wire_field f;
-    struct message v = {0};
+    struct sp_fields v = {0};
     uint64_t n = 0, n_own = 0;
     int more;
     while ((more = fp_wire_read(&m, &fields[FILE_], &v, &f, NULL)) == FP_WIRE_KNOWN) {
@@ -133,14 +133,14 @@ static int take_file(struct simpleperf_reader *r, struct fp_wire m) {
     fp_array_zeroed(&r->file_rows, &r->cap_files, (uint64_t)row + 1, sizeof *r->file_rows);
     /* addresses are those of the linker, whatever the first one is */
     const uint32_t mapping = object ? fp_model_mapping(model, object, 0, UINT64_MAX, 0, FP_MAPPING_FROM_BASE) : 0;
-    r->file_rows[row] = (struct file){mapping, r->n_symbols, (uint32_t)n};
+    r->file_rows[row] = (struct sp_file){mapping, r->n_symbols, (uint32_t)n};
     r->n_symbols += (uint32_t)n;
     return 0;
 }
 
 static int take_meta(struct simpleperf_reader *r, struct fp_wire m) {
     struct fp_wire_field f;
-    struct message v = {0};
+    struct sp_fields v = {0};
     int more;
     while ((more = fp_wire_read(&m, &fields[META], &v, &f, NULL)) == FP_WIRE_KNOWN) {
         if (f.number != 1) continue; /* what is not kept */
@@ -153,9 +153,9 @@ static int take_meta(struct simpleperf_reader *r, struct fp_wire m) {
 }
 
 /* The frame of an entry of a call chain. */
-static uint32_t frame_of(struct simpleperf_reader *r, const struct entry *e) {
+static uint32_t frame_of(struct simpleperf_reader *r, const struct chain_entry *e) {
     const uint32_t id = (uint32_t)e->file, row = fp_table_find(&r->files, &id);
-    const struct file *file = row && e->file <= UINT32_MAX ? &r->file_rows[row] : NULL;
+    const struct sp_file *file = row && e->file <= UINT32_MAX ? &r->file_rows[row] : NULL;
     const int is_known = (int64_t)e->symbol != -1;
     uint32_t lines = 0;
     if (!file || (is_known && e->symbol >= file->n)) r->s.undefined++;
@@ -166,7 +166,7 @@ static uint32_t frame_of(struct simpleperf_reader *r, const struct entry *e) {
 
 static uint32_t label_of(struct simpleperf_reader *r, struct fp_wire m) {
     struct fp_wire_field f;
-    struct message v = {0};
+    struct sp_fields v = {0};
     struct fp_strings *s = &r->model->strings;
     if (!m.p || fp_wire_read(&m, &unwinding, &v, &f, NULL) || !v.error) return 0;
     const char *text = errors[v.error < sizeof errors / sizeof *errors ? v.error : 1];
@@ -176,12 +176,12 @@ static uint32_t label_of(struct simpleperf_reader *r, struct fp_wire m) {
 
 static int take_sample(struct simpleperf_reader *r, struct fp_wire m, struct fp_batch *out) {
     struct fp_wire_field f;
-    struct message v = {0};
+    struct sp_fields v = {0};
     uint32_t n = 0;
     int more;
     const uint64_t undefined = r->s.undefined;
     while ((more = fp_wire_read(&m, &fields[SAMPLE], &v, &f, NULL)) == FP_WIRE_KNOWN) {
-        struct entry e = {0};
+        struct chain_entry e = {0};
         struct fp_wire inside = fp_wire_inside(&f);
         if (fp_wire_read(&inside, &entries, &e, &f, NULL)) return bad(r, "a malformed call chain");
         fp_array_room(&r->stack, &r->cap_stack, (uint64_t)n + 1, sizeof *r->stack);
@@ -214,7 +214,7 @@ static int take_record(struct simpleperf_reader *r, struct fp_wire m, struct fp_
     if (number == SAMPLE) return take_sample(r, m, out);
     if (number == FILE_) return take_file(r, m);
     if (number == META) return take_meta(r, m);
-    struct message v = {0};
+    struct sp_fields v = {0};
     if (fp_wire_read(&m, &fields[number], &v, &f, NULL)) return bad(r, "a malformed record");
     if (number == THREAD) thread_of(r, v.thread, v.process)->name = intern(r, v.name);
     r->s.lost += v.lost;

@@ -8,6 +8,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.c_memory import owned
 from fastprof.core.log import Log
+from fastprof.core.messages import counted
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
@@ -67,5 +68,5 @@ class SimpleperfReader(NativeReader):
                 log.facts[fact] = self._text(string)
         if r.lost:
             log.facts["lost_samples"] = int(r.lost)
-            log.warn(REPORTED["lost-samples"], file=self.source.name, lost=int(r.lost))
+            log.warn(REPORTED["lost-samples"], file=self.source.name, lost=counted(int(r.lost), "sample"))
         log.count_all(REPORTED, counts_of(r))

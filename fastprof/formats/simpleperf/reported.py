@@ -6,5 +6,5 @@ from fastprof.core.reported import reported
 
 REPORTED = reported(
     "fp_simpleperf",
-    warnings={"lost-samples": "{file}: simpleperf lost {lost:,} samples: stacks and counts are incomplete"},
+    warnings={"lost-samples": "{file}: simpleperf lost {lost}: stacks and counts are incomplete"},
 )
