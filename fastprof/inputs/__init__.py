@@ -283,7 +283,7 @@ def _read_to_its_end(reader: Reader) -> None:
 # What is known of an open input before its rows are read.
 _FACTS = (
     *("name", "format", "view", "other_view", "addresses", "allocator", "formulas", "distinct", "renews_stacks"),
-    *("labels", "selects", "resolved"),
+    *("has_tracks", "labels", "selects", "resolved"),
 )
 
 

@@ -12,13 +12,13 @@ from fastprof import bridges, plan
 from fastprof.bridges.sums.heap_values import Heaps
 from fastprof.core import urls
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
-from fastprof.core.engine import Capabilities
+from fastprof.core.engine import Capabilities, OtherView
 from fastprof.core.errors import UsageError, inputs_of, printable, usage_error
 from fastprof.core.function_names import Place
 from fastprof.core.log import Log, percent
 from fastprof.core.messages import counted
 from fastprof.core.model import Batch, Model
-from fastprof.core.options import FolderPath, Option, Options, Switch, checked
+from fastprof.core.options import TIME_RANGE, FolderPath, Option, Options, Switch, checked
 from fastprof.core.sink import Sink
 from fastprof.core.streams import name_of
 from fastprof.core.unknown_names import text_of
@@ -308,11 +308,24 @@ class PageData:
             timed=len(self._inputs) == 1,  # clocks of several may differ
             keeps_stacks=not all(pipeline.renews_stacks for pipeline in pipelines),
         )
+        beside = self._beside(pipelines)
         for side, view, rows in self._rows(pipelines):
             shown.add(side, view, rows)
+        if beside:
+            shown.beside(beside.rows())
         shown.end()
+        if shown.tracks is not None:
+            shown.tracks.is_limited = TIME_RANGE in chosen
+            shown.tracks.fit(0 if prune is not None else max(1, largest // _LARGEST))
         if self.compared:
             self._note(given_as)
+
+    def _beside(self, pipelines: Sequence[plan.Pipeline]) -> OtherView | None:
+        """The timeline of the only input, if the page shows its samples."""
+        inputs = [*pipelines[0].inputs]
+        if len(self._inputs) > 1 or pipelines[0].view != "stacks" or not inputs[0].has_tracks:
+            return None
+        return OtherView(inputs[0])
 
     def _title_of(self, side: int, given_as: str) -> str:
         """The base names of a few inputs, or the argument that stands for many."""
@@ -517,7 +530,10 @@ class PageData:
 def _series(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Memory over time, for a profile with snapshots (series.js)."""
     keys = ("number", "time", "heap_bytes", "extra_bytes", "stacks_bytes")
-    snapshots = [[*(one[key] for key in keys), int(one["read"])] for one in facts.get("snapshots", ())]
+    snapshots = [
+        [*(one[key] for key in keys), int(one["read"]), one.get("resident_bytes", 0)]
+        for one in facts.get("snapshots", ())
+    ]
     return {"series": {"unit": facts.get("time_unit", ""), "snapshots": snapshots}} if snapshots else {}
 
 

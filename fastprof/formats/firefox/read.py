@@ -74,6 +74,7 @@ class FirefoxReader(Reader):
 
     format = "firefox"
     other_view = "timeline"
+    has_tracks = True
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)

@@ -49,6 +49,7 @@ class JfrReader(Survey):
     """
 
     other_view = "timeline"
+    has_tracks = True
     renews_stacks = True
     remarks = frozenset({"instant-events", "side-events", "timed-events", "undescribed-events"})
 

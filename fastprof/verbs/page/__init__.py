@@ -32,6 +32,7 @@ _CODE = (
         "boxes.js",
         "samples.js",
         "groups.js",
+        "tracks.js",
         "minimap.js",
         "flame.js",
     ),
@@ -70,7 +71,7 @@ class Columns:
         return other
 
     def add(self, name: str, type_: str, items: Sequence[Any]) -> None:
-        if type_ == "d" and min(items, default=0) >= 0 and max(items, default=0) <= NONE:
+        if type_ == "d" and min(items, default=0) >= 0 and max(items, default=0) <= NONE and not _has_fractions(items):
             type_ = "I"  # smaller and faster to read
         self._columns[name] = array(type_, items)
 
@@ -98,6 +99,11 @@ class Columns:
             self._nbytes[name] = len(packed)
             blocks.append(packed)
         return b"".join([*blocks, b"\x03\x00", check.to_bytes(4, "big")])  # an empty last block
+
+
+def _has_fractions(items: Sequence[Any]) -> bool:
+    """Of numbers of one type."""
+    return len(items) > 0 and isinstance(items[0], float)
 
 
 def _deflated(data: bytes) -> bytes:

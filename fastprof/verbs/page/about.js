@@ -32,6 +32,7 @@ const aboutPage = page => {
     if (head.time && head.time.left_out)
       add("time order", `${plural(head.time.left_out, "call")} shorter than ${timeText(head.time.shortest)} ${head.time.left_out === 1 ? "is shown as part of its caller" : "are shown as part of their callers"}`);
     if (head.samples) add("time order", `of ${head.events[head.samples.event].name}: a sample lasts until the next one of its thread, at most ${LASTS} times the median distance of samples.${sampledPart(head)}`);
+    add("counters, events and states", ...trackFacts(head, timeText));
     add("labels", ...labels.facts());
     add("source", ...sources.facts());
     add("instructions", ...assembly.facts());
@@ -41,7 +42,7 @@ const aboutPage = page => {
     const keys = [["/ t", "search, which filters the table"], ["1 to 7", "views"], ["g", "flame graph: arrows move, Enter zooms"], ["Esc", "zoom out"], ["f", "flip"],
       ["h x", "hide the selected function, focus on it"], ["X", "focus on the subtree of the selected box"], ["H o", `hide or collapse its ${objectTitle(data)}`], ["r", "collapse recursion"],
       ["m", "merge lines"], ["u U", "undo the last transform, all"], ["Shift+F10", "menu of the selected function"],
-      ...head.time ? [["w a s d", "zoom and pan in time order"], ["c", "collapse or expand all threads there"], ["e", "enlarge rows there, or fit all threads"]] : []];
+      ...head.time ? [["w a s d", "zoom and pan in time order"], ["c", "collapse or expand all threads there"], ["e", "enlarge rows there, or fit all threads"]] : [], ...head.tracks?.n_events ? [["n p", "next and previous event there"]] : []];
     byId("about").append(element("h2", {}, "About this page"), element("dl", {}, ...facts),
       element("p", {}, ...keys.flatMap(([key, what]) => [element("kbd", {}, key), ` ${what}   `])));
   };

@@ -88,6 +88,7 @@ class TreeBoxes {
 const callsOf = data => {
   const {column, head} = data;
   const calls = head.samples ? callsOfSamples(data) : {thread: column("call thread"), fn: column("call function"), depth: column("call depth"), duration: column("call duration")};
+  calls.tracks = tracksOf(data);
   const {thread, depth} = calls, n = thread.length;
   if (!calls.begin) {
     const steps = column("call begin"), begin = calls.begin = new Float64Array(n);
@@ -107,14 +108,19 @@ const callsOf = data => {
   return calls;
 };
 
-// The threads that are collapsed at first: the least busy ones, if the rows of all do not fit the height.
-const foldsToFit = ({threads}, {thread, depth, duration, deepest}, height) => {
+// The threads that are collapsed at first: the least busy ones, if the rows of all do not fit the height; and counters that fill it.
+const foldsToFit = ({threads}, {thread, depth, duration, deepest, tracks}, height) => {
   const busy = new Float64Array(threads.length), folded = new Set(threads);
   for (let i = 0; i < thread.length; i++) if (!depth[i]) busy[thread[i]] += duration[i];
   let left = height - AXIS - threads.length * ROW;
+  if (tracks?.counters.length) {
+    const needed = (1 + tracks.counters.length * counterHigh(tracks, height)) * ROW, fits = needed <= height / 2;
+    left -= fits ? needed : ROW;
+    if (!fits) folded.add(COUNTERS);
+  }
   for (const t of [...threads.keys()].sort((a, b) => busy[b] - busy[a] || a - b)) {
-    const needed = (deepest[t] + 1) * LOWEST;
-    if (needed > left && folded.size < threads.length) break;
+    const needed = (deepest[t] + 1) * LOWEST + laneRows(tracks, t) * ROW;
+    if (needed > left && folded.size - folded.has(COUNTERS) < threads.length) break;
     left -= needed;
     folded.delete(threads[t]);
   }
@@ -125,7 +131,8 @@ const foldsToFit = ({threads}, {thread, depth, duration, deepest}, height) => {
 class TimeBoxes {
   // time: head.time; calls: callsOf(data); isShown: of a thread's name; folded: names of those of which only the title is shown; isKept: of a function, others
   // are faint and do not count; titleOf: what stands above the calls of a thread
-  constructor(time, calls, isShown, folded, isKept, titleOf = name => name) {
+  // height: of the window
+  constructor(time, calls, isShown, folded, isKept, titleOf = name => name, height = 400) {
     this.isKept = isKept;
     this.isTimed = true;
     this.time = time;
@@ -136,19 +143,27 @@ class TimeBoxes {
     this.first = new Float64Array(time.threads.length);
     this.top = AXIS;
     let row = 0;
-    const {deepest} = this;
+    const {deepest} = this, {tracks} = calls;
+    this.lanes = tracks && new Lanes(calls, time);
+    const counters = tracks ? tracks.counters.filter(({owner, thread}) => deepest[thread] < 0 || isShown(owner)) : [];
+    if (counters.length) {
+      const isFolded = folded.has(COUNTERS);
+      this.titles.push([row++, COUNTERS, `${isFolded ? "▸" : "▾"} Counters (${exact(counters.length)})`]);
+      if (!isFolded) row = this.lanes.addCounters(row, counters, counterHigh(tracks, height));
+    }
     time.threads.forEach((name, t) => {
       this.first[t] = -1;
-      if (deepest[t] < 0 || !isShown(name)) return;
+      if ((deepest[t] < 0 && !laneRows(tracks, t)) || !isShown(name)) return;
       const isFolded = folded.has(name);
       this.titles.push([row, name, `${isFolded ? "▸" : "▾"} ${titleOf(name)}`]);
-      if (!isFolded) this.first[t] = row + 1;
-      else this.strips.push([t, row]);
-      row += isFolded ? 1 : deepest[t] + 2;
+      if (isFolded) this.strips.push([t, row++]);
+      else row = this.first[t] = tracks ? this.lanes.addThread(row + 1, t) : row + 1;
+      if (!isFolded) row += deepest[t] + 1;
     });
     this.rows = row;
-    this.above = new Uint32Array(row + 1);  // by row: titles above it
+    this.above = new Uint32Array(row + 1);  // by row: titles and lanes above it, which are higher than rows of calls
     for (const [at] of this.titles) this.above[at + 1] = 1;
+    for (const {row: at, high} of this.lanes?.all || []) this.above.fill(1, at + 1, at + high + 1);
     for (let at = 0; at < row; at++) this.above[at + 1] += this.above[at];
   }
   visible(from, to, least) {

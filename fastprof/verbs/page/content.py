@@ -10,6 +10,7 @@
                value; run: how many in a row are of one thread
     call       calls of a timeline, sorted by thread and begin: thread, function, depth, begin (relative to the previous
                call of the thread), duration
+    counter, mark, state    tracks.py
 
 A value column is a value type of one side; the old profile is side 0, the new one side 1.
 """
@@ -45,6 +46,7 @@ class Content:
         self.columns = Columns()
         self.head: dict[str, Any] = {"values": [shown.columns[c]._asdict() for c in kept]}
         self._texts: dict[str, int] = {}
+        self._named: dict[int, str] = {}  # the threads of contexts
         self._functions: dict[Place, int] = {row.place: i for i, row in enumerate(figures)}
         self.n_functions = sum(not row.is_cycle for row in figures)
         self._rows([row.costs for row in figures])
@@ -163,6 +165,7 @@ class Content:
             cut.append(sum(values[i] for i in pruned))
         self._shown.labels.add_to(self.columns, self.head, self._text, self._kept)
         self.head["threads"] = self._threads(positions)
+        self._named = dict(zip(positions, self.head["threads"], strict=True))
         self.head["all_contexts"] = c.n_all
         self.head["cut"] = cut
         self.head["cuts"] = len(pruned)  # contexts named [pruned]
@@ -174,7 +177,8 @@ class Content:
     # ---- time order
 
     def _calls(self, times: Times, most: int) -> None:
-        calls, first = times.longest(most), times.c.first_time
+        calls = times.longest(most)
+        first, last = self._axis(times.c.first_time, times.c.last_time)
         functions = {f: self._function(self._places[f]) for f in dict.fromkeys(calls.functions)}
         n = len(calls.threads)
         firsts = dict(zip(reversed(calls.threads), range(n - 1, -1, -1), strict=True))  # calls, by thread
@@ -195,16 +199,18 @@ class Content:
         self.head["time"] = {
             "threads": self._threads(threads),
             "ticks_per_second": times.ticks_per_second or 0,
-            "length": times.c.last_time - first if calls.begins else 0,
+            "length": last - first if calls.begins or self._shown.tracks else 0,
             "shortest": calls.shortest,
             "left_out": calls.left_out,
         }
+        self._tracks((first, last), dict(zip(threads, self.head["time"]["threads"], strict=True)))
 
     def _samples(self, column: int, most: int) -> None:
         found, times = self._shown.samples(column, most), self._shown.in_time
         first, last = min(found.times, default=0), max(found.times, default=0)
         if first == last:
             return  # nothing to see
+        first, last = self._axis(first, last)
         thread = array_of("I", self._shown.contexts.thread, self._shown.contexts.n)
         runs, steps, before = list[int](), array("Q"), (-1, 0)  # thread and time
         for time, context in zip(found.times, found.contexts, strict=True):
@@ -224,6 +230,18 @@ class Content:
             "n": len(found.times),
             "all": lib.fp_context_times_count(times, column),
         }
+        self._tracks((first, last), self._named)
+
+    # ---- tracks
+
+    def _axis(self, first: int, last: int) -> tuple[int, int]:
+        tracks = self._shown.tracks
+        return tracks.extent(first, last) if tracks else (first, last)
+
+    def _tracks(self, axis: tuple[int, int], named: dict[int, str]) -> None:
+        """`named`: threads that the page shows."""
+        if self._shown.tracks:
+            self._shown.tracks.add_to(self.columns, self.head, axis, named)
 
 
 def array_of(type_: str, pointer: Pointer[int], n: int) -> array[int]:

@@ -29,6 +29,7 @@ from fastprof.core.options import CORES, Options
 from fastprof.core.parts import match_part
 from fastprof.verbs.function_costs import FunctionCosts, add_projected, new_durations
 from fastprof.verbs.page.labels import Labels
+from fastprof.verbs.page.tracks import Tracks
 
 if TYPE_CHECKING:
     from fastprof.core._c import (
@@ -93,6 +94,7 @@ class Shown:
         self.labels = Labels(model, ffi.addressof(self.contexts.labels), self._fits, self._err)
         self.estimated = False
         self.times: Times | None = None
+        self.tracks = None if compared else Tracks(model)
         self._lines = owned(ffi.new("struct fp_first_lines *"), lib.fp_first_lines_clear, "the lines of functions")
         self._contexts = self._new_project(per_thread=not compared)
         self._functions = self._new_project(per_thread=False)  # costs are added up once, not for each thread
@@ -173,7 +175,22 @@ class Shown:
         self.times = self.times or Times(self._model)
         for batch in batches:
             self.times.put(batch)
+            if self.tracks is not None:
+                self.tracks.put(batch)
             yield batch
+
+    def beside(self, batches: Iterable[Batch]) -> None:
+        """Add the timeline of the input whose samples the page shows: its calls are states of threads."""
+        assert self.tracks is not None
+        states = Times(self._model)
+        for batch in batches:
+            start = self._model.parts[batch.part].extra.get("time_ns", 0)
+            if len(batch) and batch["time"][0] < start:  # they count from there, those of samples from 1970
+                lib.fp_tracks_shift(batch.c, start)
+            states.put(batch)
+            self.tracks.put(batch)
+        states.end()
+        self.tracks.states = states
 
     def _columns_of(self, side: int, view: str, part: Part) -> list[int]:
         """The column of each value of a part."""
@@ -294,6 +311,7 @@ class Shown:
             self.times.end()
             if self.n_calls:
                 self._log.not_representable.drop("call-times")  # the page shows them in order of time
+                self._log.not_representable.drop("events")
         if self._options[VALUE] is None and self.default is not None:
             has_cost = [False] * len(self.events)
             for column, costs in zip(self.columns, self.costs, strict=True):

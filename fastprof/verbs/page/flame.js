@@ -138,6 +138,7 @@ class Flame {
     }
     for (const one of frames) this.frame(...one);
     for (const one of labels) this.label(...one);
+    if (boxes.lanes) boxes.lanes.draw({flame: this, y: row => this.y(row, all) - scroll, from: this.from, to: this.to, width, height, style: name => style.getPropertyValue(name)});
     if (this.range && boxes.isTimed) this.shade(width, height, back, accent);
     for (const [row, , name] of boxes.titles) {
       const y = this.y(row, all) - scroll;
@@ -269,7 +270,31 @@ class Flame {
     }
     return null;
   }
+  // What a lane has at the pointer.
+  laneAt(event) {
+    const {boxes, canvas, holder} = this, box = canvas.getBoundingClientRect(), y = event.clientY - box.top + holder.scrollTop;
+    const lane = event.clientY - box.top > AXIS && boxes.lanes?.all.find(({row, high}) => y >= this.y(row, 0) && y < this.y(row, 0) + high * ROW), span = this.to - this.from;
+    return lane ? boxes.lanes.at(lane, this.from + span * (event.clientX - box.left) / holder.clientWidth, 3 * span / holder.clientWidth) : null;
+  }
+  // Shows what boxes.lanes found, in the middle if it is not seen.
+  point(found) {
+    const {boxes, holder} = this;
+    if (!found?.lane) return;
+    boxes.lanes.pointed = found.time === null ? null : found;
+    const share = found.time / boxes.lanes.length, span = this.to - this.from, y = this.y(found.lane.row, 0);
+    if (y < holder.scrollTop + boxes.top || y + 2 * ROW > holder.scrollTop + holder.clientHeight) holder.scrollTop = y - holder.clientHeight / 2;
+    if (found.time !== null && (share < this.from || share > this.to)) this.move(share - span / 2, span);
+    this.draw();
+    const {left, top} = this.canvas.getBoundingClientRect(), x = found.time === null ? 0 : (share - this.from) / (this.to - this.from) * holder.clientWidth;
+    this.on.hover(boxes.lanes.at(found.lane, found.time === null ? this.to : share, 1e-9), {clientX: left + x, clientY: top + y - holder.scrollTop + ROW}, true);
+  }
   hover(box, event) {
+    const part = !box && event ? this.laneAt(event) : null;
+    if (part) {
+      this.hovered = -1;
+      this.on.hover(part, event, true);
+      return;
+    }
     const id = box ? box.id : -1, isNew = id !== this.hovered;
     this.hovered = id;
     this.on.hover(box, event, isNew);
@@ -335,6 +360,7 @@ class Flame {
     else if ((event.key === "Enter" || event.key === " ") && at >= 0) this.click(this.box(at));
     else if (boxes.isTimed && "wasd".includes(event.key)) this.steer(event.key);
     else if (boxes.isTimed && event.key === "e") this.enlarge(!this.isEnlarged);
+    else if (boxes.lanes && "np".includes(event.key)) this.point(boxes.lanes.step(event.key === "n" ? 1 : -1));
     else if (boxes.isTimed && event.key === "c") this.on.fold(boxes.titles.map(([, name]) => name));
     else if (event.key === "Backspace") this.back();
     else if (event.key === "Home" || event.key === "0") this.reset();

@@ -98,7 +98,7 @@ const begin = async () => {
   const times = timeTexts(head, () => [flame.from, flame.to]);
   const folded = new Set();  // names of threads
   let firstFolded = new Set(), areFoldsGiven = false;  // those at first, and whether the address has others
-  const timeBoxes = () => new (head.samples ? SampleBoxes : TimeBoxes)(head.time, timeline, isThreadShown(), folded, fn => labels.isFunctionKept(fn), threadLabel);
+  const timeBoxes = () => new (head.samples ? SampleBoxes : TimeBoxes)(head.time, timeline, isThreadShown(), folded, fn => labels.isFunctionKept(fn), threadLabel, flame.holder.clientHeight || innerHeight / 2);
   // With a time range the table sums the time of the calls within it that are in this page, or the costs of the samples.
   const timeEvent = events.find(event => head.samples ? event.index === head.samples.event : event.name.toLowerCase() === "time");
   const setRange = range => {
@@ -107,6 +107,7 @@ const begin = async () => {
     select.value = events.indexOf(state.event);
     sumRange();
     drawTable();
+    trackTable.draw(state.order === "time");
     drawDetails();
     flame.draw();
     answer.draw();
@@ -226,6 +227,7 @@ const begin = async () => {
   });
   const drawGraph = () => {
     const isGraph = state.order === "graph", isMap = state.order === "treemap";
+    trackTable.draw(state.order === "time" || (state.order === "table" && innerWidth <= PHONE));
     byId("callgraph").hidden = !isGraph;
     byId("treemap").hidden = !isMap;
     byId("flame").hidden = byId("minimap").hidden = isGraph || isMap;
@@ -242,10 +244,10 @@ const begin = async () => {
     if (state.order === "treemap") treemap.draw();
   };
   const drawLegend = () => {
-    byId("legend").replaceChildren(...colours.legend().map(([colour, text]) => {
+    byId("legend").replaceChildren(...[...flame.boxes?.lanes && state.order === "time" ? flame.boxes.lanes.legend() : [], ...colours.legend()].map(([colour, text, kind = ""]) => {
       const sample = element("i", {});
       sample.style.background = colour;
-      return element("span", {}, ...colour ? [sample] : [], text);
+      return element("span", {class: kind}, ...colour ? [sample] : [], text);
     }));
   };
   const shareText = (value, whole) => `${figure(value, unit())} (${percent(value, whole)})`;
@@ -283,6 +285,14 @@ const begin = async () => {
     },
   };
   const tip = tooltip(known), answer = answerLine(known);
+  const trackTable = new TrackTable({flame, head, tracks: timeline?.tracks, timeText: times.text, show: found => flame.point(found), unfold: names => unfold(names)});
+  const unfold = names => {
+    if (state.order !== "time") show("time");
+    if (!names.some(name => folded.has(name))) return;
+    for (const name of names) folded.delete(name);
+    flame.show(timeBoxes(), true);
+    remember(true);
+  };
 
   // ---- the table
 

@@ -45,6 +45,8 @@ const tooltip = page => {
     element("div", {class: "name"}, group ? group.title : many ? `${exact(many.length)} functions too small to draw` : page.nameOf(fn)),
     ...group || many || !place(fn) ? [] : [element("div", {class: "where"}, place(fn))],
   ];
+  const tipOfLane = found => page.flame.boxes.lanes.texts(found, page).map(([first, ...more], i) =>
+    element("div", i === 1 ? {class: "name"} : i ? {class: "where"} : {}, i ? first : element("b", {}, first), more.map(text => ` · ${text}`).join("")));
   const put = ({clientX: x, clientY: y}) => {
     const {offsetWidth: width, offsetHeight: height} = holder;
     holder.style.left = `${Math.max(4, Math.min(x + 14, innerWidth - width - 8))}px`;
@@ -54,7 +56,7 @@ const tooltip = page => {
   // Shows a box's text at the pointer; without a box, none.
   const show = (box, at, isNew) => {
     if (!box) return hide();
-    if (isNew) holder.replaceChildren(...state.order === "treemap" ? tipOfArea(box) : tipOf(box));
+    if (isNew) holder.replaceChildren(...box.lane ? tipOfLane(box) : state.order === "treemap" ? tipOfArea(box) : tipOf(box));
     holder.hidden = false;
     if (at) put(at);
     return undefined;
