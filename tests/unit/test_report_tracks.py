@@ -155,3 +155,11 @@ def test_a_time_range_limits_tracks(tmp_path: Path) -> None:
     page = written(tmp_path, events, time_range="0.2ms:0.3ms")
     assert page.head["tracks"]["events"] == ["b"] and counters_of(page) == {"heap": [(20e3, 3)]}
     assert "tracks" not in written(tmp_path, [call(0, 100)]).head
+
+
+@needs_shared
+def test_resident_memory_is_in_the_series(tmp_path: Path) -> None:
+    path = shared_data("heaptrack", "ht.zst")
+    report(path, tmp_path / "page.html")
+    resident = [one["resident_bytes"] for one in fastprof.info(path).facts["snapshots"]]
+    assert [one[6] for one in Page(tmp_path / "page.html").head["series"]["snapshots"]] == resident and any(resident)
