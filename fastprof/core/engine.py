@@ -107,7 +107,7 @@ class Input:
     view: str
     other_view: str = ""  # an alternative to `view`: set `view` to it before reading rows
     reads_second_view: bool = False  # the rows of `other_view` are read, too, after those of `view`: see OtherView
-    # the rows of `other_view` are states, events and counters of the same threads, which a page shows beside samples
+    # the rows of `other_view` are states, events and counters of the same threads, which a page shows next to samples
     has_tracks: bool = False
     addresses: bool = False  # stacks: frames are addresses that can be symbolized
     allocator: bool = False  # stacks: parts may be heaps, whose `drop_frames` are those of an allocator

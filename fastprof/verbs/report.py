@@ -308,11 +308,11 @@ class PageData:
             timed=len(self._inputs) == 1,  # clocks of several may differ
             keeps_stacks=not all(pipeline.renews_stacks for pipeline in pipelines),
         )
-        beside = self._beside(pipelines)
+        timeline = self._timeline_of(pipelines)
         for side, view, rows in self._rows(pipelines):
             shown.add(side, view, rows)
-        if beside:
-            shown.beside(beside.rows())
+        if timeline:
+            shown.add_timeline(timeline.rows())
         shown.end()
         if shown.tracks is not None:
             shown.tracks.is_limited = TIME_RANGE in chosen
@@ -320,7 +320,7 @@ class PageData:
         if self.compared:
             self._note(given_as)
 
-    def _beside(self, pipelines: Sequence[plan.Pipeline]) -> OtherView | None:
+    def _timeline_of(self, pipelines: Sequence[plan.Pipeline]) -> OtherView | None:
         """The timeline of the only input, if the page shows its samples."""
         inputs = [*pipelines[0].inputs]
         if len(self._inputs) > 1 or pipelines[0].view != "stacks" or not inputs[0].has_tracks:

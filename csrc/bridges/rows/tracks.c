@@ -47,8 +47,8 @@ static uint64_t larger(uint64_t pixel, uint64_t least) {
 /* ---- values */
 
 /* Of the values of a pixel keeps the first, the least, the largest and the last. */
-static void thin_values(struct fp_track *track, uint64_t pixel) {
-    struct fp_track_point *p = track->points;
+static void thin_values(struct fp_tracks_counter *track, uint64_t pixel) {
+    struct fp_tracks_point *p = track->points;
     uint32_t to = 0;
     for (uint32_t first = 0, end; first < track->n_points; first = end) {
         uint32_t least = first, most = first;
@@ -79,14 +79,14 @@ static void fit_values(struct fp_tracks *t, uint32_t most) {
 }
 
 /* The counter of this name; NULL: there are too many. */
-static struct fp_track *track_of(struct fp_tracks *t, uint32_t thread, uint32_t name) {
+static struct fp_tracks_counter *track_of(struct fp_tracks *t, uint32_t thread, uint32_t name) {
     const uint32_t key[2] = {thread + 1, name};
     uint32_t id = fp_table_find(&t->counters, key);
     if (!id) {
         if (t->n_tracks == FP_TRACKS_COUNTERS) return NULL;
         fp_array_zeroed(&t->tracks, &t->cap_tracks, (uint64_t)t->n_tracks + 1, sizeof *t->tracks);
         id = fp_table_intern(&t->counters, key);
-        t->tracks[t->n_tracks++] = (struct fp_track){.thread = thread, .name = name};
+        t->tracks[t->n_tracks++] = (struct fp_tracks_counter){.thread = thread, .name = name};
     }
     return &t->tracks[id - 1];
 }
@@ -95,7 +95,7 @@ static void put_value(struct fp_tracks *t, const struct fp_batch *in, uint32_t r
     const uint8_t *p = fp_batch_bytes(in, in->aux[row]);
     const double value = fp_real_of(p, length);
     const uint32_t name = name_of(t, p + length + 1, (uint32_t)in->aux[row] - length - 1);
-    struct fp_track *track = track_of(t, in->thread[row], name);
+    struct fp_tracks_counter *track = track_of(t, in->thread[row], name);
     if (!track) {
         t->n_left_out = 1;
         return;
@@ -110,14 +110,14 @@ static void put_value(struct fp_tracks *t, const struct fp_batch *in, uint32_t r
     if (is_same) return;
     if (t->n_points >= t->room) fit_values(t, t->room / 4 * 3);
     fp_array_room(&track->points, &track->cap, (uint64_t)track->n_points + 1, sizeof *track->points);
-    track->points[track->n_points++] = (struct fp_track_point){time, value};
+    track->points[track->n_points++] = (struct fp_tracks_point){time, value};
     t->n_points++;
 }
 
 /* ---- events */
 
 static int by_kind(const void *a, const void *b) {
-    const struct fp_track_mark *x = a, *y = b;
+    const struct fp_tracks_mark *x = a, *y = b;
     if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
     if (x->type != y->type) return x->type < y->type ? -1 : 1;
     if (x->name != y->name) return x->name < y->name ? -1 : 1;
@@ -125,7 +125,7 @@ static int by_kind(const void *a, const void *b) {
 }
 
 static int by_time(const void *a, const void *b) {
-    const struct fp_track_mark *x = a, *y = b;
+    const struct fp_tracks_mark *x = a, *y = b;
     if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
     if (x->time != y->time) return x->time < y->time ? -1 : 1;
     return by_kind(a, b);
@@ -142,12 +142,12 @@ static void fit_marks(struct fp_tracks *t, uint32_t most) {
             return;
         }
         t->mark_pixel = larger(t->mark_pixel, span / most);
-        struct fp_track_mark *m = t->marks;
+        struct fp_tracks_mark *m = t->marks;
         for (uint32_t i = 0; forgets && i < t->n_marks; i++) m[i].name = m[i].type = 0;
         qsort(m, t->n_marks, sizeof *m, by_kind);
         uint32_t n = 0;
         for (uint32_t i = 0; i < t->n_marks; i++) {
-            struct fp_track_mark *last = &m[n ? n - 1 : 0];
+            struct fp_tracks_mark *last = &m[n ? n - 1 : 0];
             if (n && last->thread == m[i].thread && last->name == m[i].name && last->type == m[i].type &&
                 last->time / t->mark_pixel == m[i].time / t->mark_pixel)
                 last->count += m[i].count < UINT32_MAX - last->count ? m[i].count : UINT32_MAX - last->count;
@@ -165,7 +165,7 @@ static void put_mark(struct fp_tracks *t, const struct fp_batch *in, uint32_t ro
     if (t->n_marks >= t->room) fit_marks(t, t->room / 4 * 3);
     fp_array_room(&t->marks, &t->cap_marks, (uint64_t)t->n_marks + 1, sizeof *t->marks);
     t->marks[t->n_marks++] =
-        (struct fp_track_mark){in->time[row], in->thread[row], name, in->op[row] == FP_OP_TYPED ? function + 1 : 0, 1};
+        (struct fp_tracks_mark){in->time[row], in->thread[row], name, in->op[row] == FP_OP_TYPED ? function + 1 : 0, 1};
     t->n_events++;
 }
 

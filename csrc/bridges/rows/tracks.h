@@ -19,23 +19,23 @@
 
 enum { FP_TRACKS_COUNTERS = 256, FP_TRACKS_NAMES = 4096, FP_TRACKS_NAME = 256 };
 
-struct fp_track_point {
+struct fp_tracks_point {
     uint64_t time; /* ticks */
     double value;
 };
 
 /* A counter of a thread. */
-struct fp_track {
+struct fp_tracks_counter {
     uint32_t thread, name; /* name: a string of fp_tracks.names */
     uint64_t n;            /* values in the profile */
     double least, most, last;
     uint64_t last_time;
-    struct fp_track_point *points; /* those kept, in order of time */
+    struct fp_tracks_point *points; /* those kept, in order of time */
     uint32_t n_points, cap;
 };
 
 /* `count` events of a thread that have the same name, the first at `time`. */
-struct fp_track_mark {
+struct fp_tracks_mark {
     uint64_t time;
     uint32_t thread, name; /* name: a string of fp_tracks.names, 0: unknown */
     uint32_t type, count;  /* type: of typed events + 1; 0: a custom event */
@@ -44,9 +44,9 @@ struct fp_track_mark {
 struct fp_tracks {
     const struct fp_model *model;
     struct fp_strings names;
-    struct fp_track *tracks;
+    struct fp_tracks_counter *tracks;
     uint32_t n_tracks;
-    struct fp_track_mark *marks; /* after fp_tracks_fit: sorted by thread and time */
+    struct fp_tracks_mark *marks; /* after fp_tracks_fit: sorted by thread and time */
     uint32_t n_marks;
     uint64_t first_time, last_time; /* of all values and events; first_time UINT64_MAX: none */
     uint64_t n_events;              /* in the profile */

@@ -179,7 +179,7 @@ class Shown:
                 self.tracks.put(batch)
             yield batch
 
-    def beside(self, batches: Iterable[Batch]) -> None:
+    def add_timeline(self, batches: Iterable[Batch]) -> None:
         """Add the timeline of the input whose samples the page shows: its calls are states of threads."""
         assert self.tracks is not None
         states = Times(self._model)

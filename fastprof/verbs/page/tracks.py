@@ -1,4 +1,4 @@
-"""What a page's time order has besides calls and samples.
+"""What a page's time order has in addition to calls and samples.
 
     counter size, time, value          by counter: its points; of each the time, relative to the previous one, and value
     mark thread, time, name, count     events, by thread and time
@@ -167,7 +167,7 @@ class _Threads:
         return self._of[thread]
 
     def names(self) -> list[str]:
-        """The names of all threads asked for, each with one of its own."""
+        """The names of all threads so far, no two of them equal."""
         names, ids = ThreadNames(self._model), {number: thread for thread, number in self._of.items()}
         known = [*dict.fromkeys(self._named.values())]
         new = {number for key, number in self._numbers.items() if not isinstance(key, str)}
