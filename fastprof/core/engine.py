@@ -107,7 +107,8 @@ class Input:
     view: str
     other_view: str = ""  # an alternative to `view`: set `view` to it before reading rows
     reads_second_view: bool = False  # the rows of `other_view` are read, too, after those of `view`: see OtherView
-    # the rows of `other_view` are states, events and counters of the same threads, which a page shows next to samples
+    # the rows of `other_view` (which may be "" then) are a timeline of states, events and counters of the same threads,
+    # which a page shows next to samples or calls
     has_tracks: bool = False
     addresses: bool = False  # stacks: frames are addresses that can be symbolized
     allocator: bool = False  # stacks: parts may be heaps, whose `drop_frames` are those of an allocator
@@ -209,6 +210,10 @@ class Reader(Input):
         if self.reads_second_view:
             self.source.spool()
         return read(self, capacity)
+
+    def turn(self) -> None:
+        """Read the other rows instead; before the first row."""
+        self.view = self.other_view
 
     def has_other_rows(self) -> bool:
         """Whether `other_view` may have rows; call it after the rows of `view`."""
@@ -467,7 +472,8 @@ def read(reader: Reader, capacity: int | None = None) -> Iterator[Batch]:
 def read_other(second: Reader, capacity: int | None = None) -> Iterator[Batch]:
     """The rows of the other view of an input, by a new reader."""
     del second.model.inputs[-1], second.model.formats[-1]  # those of the first reader
-    second.view, second.reads_second_view, second.is_second = second.other_view, True, True
+    second.reads_second_view, second.is_second = True, True
+    second.turn()
     return read(second, capacity)
 
 

@@ -321,11 +321,11 @@ class PageData:
             self._note(given_as)
 
     def _timeline_of(self, pipelines: Sequence[plan.Pipeline]) -> OtherView | None:
-        """The timeline of the only input, if the page shows its samples."""
-        inputs = [*pipelines[0].inputs]
-        if len(self._inputs) > 1 or pipelines[0].view != "stacks" or not inputs[0].has_tracks:
+        """The timeline of the only input that is next to what the page shows of it."""
+        first = next(pipelines[0].inputs)
+        if len(self._inputs) > 1 or not first.has_tracks or first.view == first.other_view:
             return None
-        return OtherView(inputs[0])
+        return OtherView(first)
 
     def _title_of(self, side: int, given_as: str) -> str:
         """The base names of a few inputs, or the argument that stands for many."""

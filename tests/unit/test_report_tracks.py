@@ -13,6 +13,7 @@ import fastprof
 from fastprof import report
 from tests.support.pages import Page
 from tests.support.paths import CORPUS, needs_shared, shared_data
+from tests.unit.test_perfetto_sched import LONG
 
 
 def written(tmp_path: Path, events: list[dict[str, Any]], **options: Any) -> Page:
@@ -163,3 +164,23 @@ def test_resident_memory_is_in_the_series(tmp_path: Path) -> None:
     report(path, tmp_path / "page.html")
     resident = [one["resident_bytes"] for one in fastprof.info(path).facts["snapshots"]]
     assert [one[6] for one in Page(tmp_path / "page.html").head["series"]["snapshots"]] == resident and any(resident)
+
+
+def test_states_of_the_scheduler_are_next_to_calls(tmp_path: Path) -> None:
+    (tmp_path / "t.pftrace").write_bytes(LONG)
+    report(tmp_path / "t.pftrace", tmp_path / "page.html")
+    page = Page(tmp_path / "page.html")
+    found = {
+        (thread[-3:-1], state, begin, duration)
+        for thread, begin, state, duration in rows_of(page, "state", "begin", "duration")
+    }
+    # the axis begins with the first switch, at 100
+    assert {
+        ("11", "running", 0, 30),
+        ("11", "blocked", 30, 20),
+        ("11", "runnable", 50, 30),
+        ("12", "running", 30, 50),
+    } <= found
+    assert page.head["time"]["threads"] == ["process 10, worker (11)"] == page.head["tracks"]["threads"][:1]
+    assert page.name(page.columns["call function"][0]) == "load" and page.columns["call begin"] == [20]
+    assert not any("switch" in text for text in page.head["logged"]["not_shown"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from json import dumps
 
 from fastprof.chrome.samples import SamplesReader
@@ -11,9 +11,9 @@ from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.allocators import NAMES
 from fastprof.core.counted import COUNTED
-from fastprof.core.engine import Reader
+from fastprof.core.engine import Reader, read_other
 from fastprof.core.log import Log
-from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import Options
 from fastprof.core.source import Source
@@ -64,9 +64,21 @@ class PerfettoReader(NativeReader):
         self.view = "timeline" if data in ("calls", "states") else "stacks"
         self.addresses = data in ("samples", "allocations")
         self.allocator = data == "allocations"
+        self.has_tracks = data in ("calls", "samples")
         self._data = data
         self._r.data = _NUMBERS[data]
         self._threads = PlaceThreads(trace)
+
+    def turn(self) -> None:
+        """The states of threads."""
+        self.view, self.addresses, self._data, self._r.data = "timeline", False, "states", _NUMBERS["states"]
+
+    def has_other_rows(self) -> bool:
+        return self.has_tracks and bool(self._r.counts[lib.FP_PERFETTO_N_SWITCHES])
+
+    def other_rows(self, capacity: int | None = None) -> Iterator[Batch]:
+        if self.has_other_rows():
+            yield from read_other(reader(self.source, self.model, self.options, self.log), capacity)
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
         r = self._r
@@ -115,7 +127,8 @@ class PerfettoReader(NativeReader):
 
     def finish(self) -> None:
         self._threads.add_names(self.model.parts[self.part], at_end=True)
-        count(self.log, self._trace, self._data)
+        if not self.is_second:
+            count(self.log, self._trace, self._data, ("sched-switches",) if self.reads_second_view else ())
 
 
 class V8Reader(SamplesReader):
@@ -166,9 +179,9 @@ class V8Reader(SamplesReader):
         count(self.log, self._trace, "v8")
 
 
-def count(log: Log, trace: Trace, data: str) -> None:
-    """Add counts and warnings of a trace to the log."""
-    r, rows = trace.c, _READ[data]
+def count(log: Log, trace: Trace, data: str, also: tuple[str, ...] = ()) -> None:
+    """Add counts and warnings of a trace to the log.  `also`: counts of what becomes rows, too."""
+    r, rows = trace.c, (*_READ[data], *also)
     for code, (index, *_) in COUNTED["fp_perfetto_counts"].items():
         n, entry = int(r.counts[getattr(lib, index)]), REPORTED[code]
         if n and entry.kind == "warnings":
