@@ -184,3 +184,9 @@ def test_states_of_the_scheduler_are_next_to_calls(tmp_path: Path) -> None:
     assert page.head["time"]["threads"] == ["process 10, worker (11)"] == page.head["tracks"]["threads"][:1]
     assert page.name(page.columns["call function"][0]) == "load" and page.columns["call begin"] == [20]
     assert not any("switch" in text for text in page.head["logged"]["not_shown"])
+
+
+def test_a_trace_without_calls_has_its_counters(tmp_path: Path) -> None:
+    page = written(tmp_path, [value(1, 1), event(3, "start"), value(5, 4)])
+    assert counters_of(page) == {"heap": [(0, 1), (4e3, 4)]} and page.head["time"]["length"] == 4e3
+    assert not page.head["logged"]["not_shown"]

@@ -311,7 +311,8 @@ class Shown:
             self.times.end()
             if self.n_calls:
                 self._log.not_representable.drop("call-times")  # the page shows them in order of time
-                self._log.not_representable.drop("events")
+            if self.tracks and not self.times.mixed:
+                self._log.not_representable.drop("events")  # it shows them, too
         if self._options[VALUE] is None and self.default is not None:
             has_cost = [False] * len(self.events)
             for column, costs in zip(self.columns, self.costs, strict=True):
