@@ -14,12 +14,12 @@ const functionColumns = page => {
   // Figures of a column with its longest texts: its largest, least and smallest figures.
   const number = (text, value, scale, more = {}) => {
     const title = text + (scale.unit ? ` ${scale.unit}` : ""), write = more.write || (i => scale.write(value(i)));
-    let most = -1, least = -1, small = -1;
-    for (let i = 0; i < page.rows(); i++) {
-      const cost = value(i);
-      if (most < 0 || cost > value(most)) most = i;
-      if (least < 0 || cost < value(least)) least = i;
-      if (cost && (small < 0 || Math.abs(cost) < Math.abs(value(small)))) small = i;
+    let most = -1, least = -1, small = -1, largest = -Infinity, lowest = Infinity, smallest = Infinity;
+    for (let i = 0, n = page.rows(); i < n; i++) {
+      const cost = value(i), size = Math.abs(cost);
+      if (cost > largest) [most, largest] = [i, cost];
+      if (cost < lowest) [least, lowest] = [i, cost];
+      if (cost && size < smallest) [small, smallest] = [i, size];
     }
     const texts = [most, least, small].filter(i => i >= 0).map(write);
     const own = texts.some(text => text.includes(" ")) ? [UNITS.get(unit().toLowerCase())?.[1] === BYTES ? "+1,023 KiB" : "+999 ms"] : [];  // figures with their own units
@@ -34,17 +34,25 @@ const functionColumns = page => {
       if (!sums) {
         sums = new Float64Array(page.rows());
         let sum = 0;
-        for (const row of [...sums.keys()].filter(row => !page.isCycle(row)).sort((a, b) => value(b) - value(a) || a - b)) sums[row] = sum += value(row);
+        for (const row of ranked([...sums.keys()].filter(row => !page.isCycle(row)), value, true)) sums[row] = sum += value(row);
       }
       return i < page.rows() ? sums[i] / (whole || 1) : 0;
     };
   };
   const scales = columns => columns.map(largest => scaleOf(Math.max(0, ...largest), unit(), largest, {beside: Math.max(0, ...columns.flat())}));
-  const largestOf = name => shownColumns().flatMap(k => [...page.rowFigures(name, k)].map(Math.abs).sort((a, b) => b - a).slice(0, 20));
-  const self = k => i => rowFigure("row self", k, i), inclusive = k => i => rowFigure("row inclusive", k, i);
+  const largestOf = name => shownColumns().flatMap(k => [...Float64Array.from(page.rowFigures(name, k), Math.abs).sort().slice(-20)].reverse());
+  // Of a table as it is now; groups have figures of their own.
+  const figureOf = (name, k) => {
+    const items = k < 0 ? [] : page.rowFigures(name, k), n = items.length;
+    return i => i < n ? items[i] : rowFigure(name, k, i);
+  };
+  const self = k => figureOf("row self", k), inclusive = k => figureOf("row inclusive", k);
 
   const ofTwo = (own, all) => {
-    const {old, new: next} = state.event, delta = of => i => of(next)(i) - of(old)(i);
+    const {old, new: next} = state.event, delta = of => {
+      const [after, before] = [of(next), of(old)];
+      return i => after(i) - before(i);
+    };
     const kind = value => i => value(i) > 0 ? "more" : value(i) < 0 ? "less" : "";
     const change = (of, scale, what) => {
       const value = delta(of), before = of(old), part = i => before(i) ? value(i) / Math.abs(before(i)) : value(i) ? Infinity : 0;

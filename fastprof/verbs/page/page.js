@@ -28,15 +28,7 @@ const begin = async () => {
   const ofThread = () => state.ranged || transforms.isActive || ((state.thread >= 0 || labels.isChosen) && !head.estimated);
   const contextsId = () => `${state.thread} ${labels.id}\n${transforms.id}`;
   const partTitle = () => [state.thread >= 0 && "this thread", labels.title()].filter(Boolean).join(", ");
-  const figuresOfThreads = new Map();
-  const rowFigures = (name, k) => {
-    if (state.ranged) return state.ranged[name];
-    if (!ofThread()) return column(`${name} ${k}`);
-    const key = `${k} ${contextsId()}`;
-    if (figuresOfThreads.size > 64) figuresOfThreads.clear();
-    if (!figuresOfThreads.has(key)) figuresOfThreads.set(key, view.tree.figures(k, rowCount()));
-    return figuresOfThreads.get(key)[name];
-  };
+  const rowFigures = (name, k) => state.ranged ? state.ranged[name] : ofThread() ? view.tree.figuresOf(k, names.length)[name] : column(`${name} ${k}`);
   const rowFigure = (name, k, i) => k < 0 ? 0 : i >= names.length ? rowGroups.figure(name, k, i) : rowFigures(name, k)[i] || 0;
   // Cachegrind's files have no calls.
   const isInclusiveKnown = () => ofThread() || shownColumns().every(k => has(`row inclusive ${k}`));
@@ -135,8 +127,7 @@ const begin = async () => {
       remember(true);
     },
   });
-  const knownBoxes = new Map();  // of views, until the costs change
-  let drawn = "";
+  const timeViews = new Map();  // boxes of the time order, by what they show
   const boxesOf = order => {
     if (order === "time") {
       if (!areFoldsGiven) {
@@ -145,21 +136,24 @@ const begin = async () => {
         for (const name of firstFolded) folded.add(name);
       }
       const key = ["time", state.thread, labels.id, ...folded].join("\n");
-      if (!knownBoxes.has(key)) knownBoxes.set(key, timeBoxes());
-      return knownBoxes.get(key);
+      if (!timeViews.has(key)) {
+        timeViews.clear();
+        timeViews.set(key, timeBoxes());
+      }
+      return timeViews.get(key);
     }
     const centre = order === "inverted" ? -1 : order === "sandwich" && state.centre >= 0 ? state.centre : NONE;
-    if (!knownBoxes.has(centre)) knownBoxes.set(centre, centre === NONE ? new TreeBoxes(view.tree) : new GroupBoxes(view.tree, centre));
-    return knownBoxes.get(centre);
+    const {views} = view.tree;  // until its costs change
+    if (!views.has(centre)) views.set(centre, centre === NONE ? new TreeBoxes(view.tree) : new GroupBoxes(view.tree, centre));
+    return views.get(centre);
   };
   const drawFlame = () => {
     view.tree = transforms.tree(state.thread);
     if (view.tree.costsOf !== labels.id) view.tree.take(head.values.map((_, k) => labels.self(k)));
     view.tree.costsOf = labels.id;
-    const arranged = [contextsId(), state.isByName, ...shownColumns()].join();
+    const arranged = [labels.id, state.isByName, ...shownColumns()].join();
     if (view.tree.arrangedBy !== arranged) view.tree.arrange(shownColumns(), state.isByName, nameOf);
-    if (arranged !== drawn) knownBoxes.clear();
-    [view.tree.arrangedBy, drawn] = [arranged, arranged];
+    view.tree.arrangedBy = arranged;
     if (!kindChosen) {
       kindChosen = first.kind = colours.bestKind(view.tree);
       if (!isKindGiven) colours.kind = kinds.value = first.kind;
@@ -367,7 +361,7 @@ const begin = async () => {
     const known = new Uint8Array(texts.length), isMatch = text => (known[text] ||= wanted.test(texts[text]) ? 1 : 2) === 1;
     return Uint8Array.from(names, (name, fn) => isMatch(name) || isMatch(filesOf[fn]) || isMatch(objects[fn]) ? 1 : 0);
   };
-  const search = () => {
+  const findMatches = () => {
     const wanted = pattern(byId("search").value);
     state.matches = null;
     byId("matches").textContent = "";
@@ -383,6 +377,9 @@ const begin = async () => {
         `${percent(found, k < 0 ? 0 : view.tree.total[k][0])} in ${plural(n, "matching function")}`;
     }
     redraw();
+  };
+  const search = () => {
+    findMatches();
     table.arrange();
     sayCount();
   };
@@ -413,8 +410,8 @@ const begin = async () => {
     drawFlame();
     chooser.draw();
     menu.draw();
+    findMatches();
     drawTable();
-    search();
     drawRest();
   };
   const drawRest = () => {

@@ -2,6 +2,24 @@
 const HEIGHT = 24;  // of a row, see page.css
 const PRINTED = 200;  // rows
 
+// Rows by their values, in place of comparisons in JavaScript: an array.  Those of equal values keep their order.
+const ranked = (rows, value, isDown) => {
+  const n = rows.length, keys = new Float64Array(n), found = new Array(n);
+  for (let at = 0; at < n; at++) keys[at] = (isDown ? -value(rows[at]) : value(rows[at])) + 0;  // no -0
+  const sorted = keys.slice().sort(), taken = new Uint32Array(n);
+  for (let at = 0; at < n; at++) {
+    const key = keys[at];
+    let from = 0;
+    for (let to = n; from < to;) {
+      const middle = (from + to) >> 1;
+      if (sorted[middle] < key) from = middle + 1;
+      else to = middle;
+    }
+    found[from + taken[from]++] = rows[at];
+  }
+  return found;
+};
+
 class Table {
   // columns: [{title, width, value(row), write(row): text, key(row)?: to sort by, kind(row)?: class, bar(row)?: its share}],
   // the last is the name.  groups: null, or RowGroups
@@ -31,12 +49,13 @@ class Table {
   }
   arrange() {
     const {value: shown, key: value = shown} = this.columns[this.sort], sign = this.down ? -1 : 1;
-    const found = [];
-    for (let i = 0; i < this.n; i++) if (this.keep(i)) found.push([value(i), i]);
-    const sorted = list => list.sort((a, b) => (a[0] < b[0] ? -sign : a[0] > b[0] ? sign : 0) || a[1] - b[1]).map(([, i]) => i);
+    const found = [], pairsOf = rows => rows.map(i => [value(i), i]);
+    for (let i = 0; i < this.n; i++) if (this.keep(i)) found.push(i);
+    const sorted = rows => typeof value(rows[0] ?? 0) === "number" ? ranked(rows, value, this.down)
+      : pairsOf(rows).sort((a, b) => (a[0] < b[0] ? -sign : a[0] > b[0] ? sign : 0) || a[1] - b[1]).map(([, i]) => i);
     this.order = sorted(found);
     this.kept = this.order;  // rows without groups
-    if (this.groups) this.order = this.grouped(sorted, value);
+    if (this.groups) this.order = this.grouped(sorted);
     this.head.replaceChildren(...this.columns.map((column, k) => {
       const mine = k === this.sort;
       const button = element("button", {
@@ -58,9 +77,9 @@ class Table {
     this.paint();
   }
   // Groups, each followed by its rows if it is unfolded.
-  grouped(sorted, value) {
-    const {unfolded} = this.groups, members = this.groups.divided(this.order), pairs = rows => rows.map(i => [value(i), i]);
-    return sorted(pairs([...members.keys()])).flatMap(group => unfolded.has(group) ? [group, ...sorted(pairs(members.get(group)))] : [group]);
+  grouped(sorted) {
+    const {unfolded} = this.groups, members = this.groups.divided(this.order);
+    return sorted([...members.keys()].sort((a, b) => a - b)).flatMap(group => unfolded.has(group) ? [group, ...sorted(members.get(group).sort((a, b) => a - b))] : [group]);
   }
   cell(column, k, properties) {
     const last = k === this.columns.length - 1;

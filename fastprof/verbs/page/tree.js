@@ -76,7 +76,10 @@ class Tree {
       return self;
     });
     this.total = this.self.map(self => this.summed(self));
+    this.known = [];  // by value column: figures of functions
   }
+  // As `figures`, which are kept.
+  figuresOf(k, n) { return this.known[k] ??= this.figures(k, n); }
 
   // Contexts of one thread are distinct; those of several threads merge if their functions are the same.
   enter(above, f, distinct) {
@@ -108,6 +111,7 @@ class Tree {
 
   // columns: those of the shown value, one or old and new.
   arrange(columns, byName, nameOf) {
+    this.views = new Map();  // what is drawn of it
     const {n, parent, fn, depth} = this, own = this.own = new Float64Array(n);
     for (const k of columns) {
       const self = this.self[k];
