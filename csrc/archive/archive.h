@@ -6,8 +6,7 @@
  * fastprof/formats/archive writes the file around them (sections, checksums, zstandard, index).
  * docs/formats/archive.md specifies the bytes.
  */
-#ifndef FP_ARCHIVE_H
-#define FP_ARCHIVE_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/buf.h"
@@ -136,5 +135,3 @@ int fp_archive_tables_undiff(const uint8_t *base, size_t base_n, const uint8_t *
 int fp_archive_sketch(const uint8_t *p, size_t n, uint32_t *out);
 
 /* cffi-end */
-
-#endif

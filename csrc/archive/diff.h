@@ -1,7 +1,6 @@
 /* archive/diff.h - numbers of streams and pairs of rows, for differences between chunks.  Private to the archive's C
  * files. */
-#ifndef FP_ARCHIVE_DIFF_H
-#define FP_ARCHIVE_DIFF_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -68,5 +67,3 @@ static inline void fp_archive_add_up(struct fp_archive_column *ids) {
     uint64_t id = 0;
     for (uint32_t i = 0; i < ids->n; i++) ids->v[i] = id += fp_zag(ids->v[i]);
 }
-
-#endif

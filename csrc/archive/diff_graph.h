@@ -1,6 +1,5 @@
 /* archive/diff_graph.h - differences between graphs that have other rows.  Private to the archive's C files. */
-#ifndef FP_ARCHIVE_DIFF_GRAPH_H
-#define FP_ARCHIVE_DIFF_GRAPH_H
+#pragma once
 
 #include "archive/diff.h"
 
@@ -44,5 +43,3 @@ int fp_archive_pairs_undiff(struct fp_archive_pairs *g, uint32_t s, struct fp_ar
                             struct fp_archive_cur own, struct fp_buf *out);
 
 void fp_archive_pairs_close(struct fp_archive_pairs *g);
-
-#endif

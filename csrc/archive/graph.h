@@ -1,6 +1,5 @@
 /* archive/graph.h - the streams of a chunk of graphs.  Private to the archive's C files. */
-#ifndef FP_ARCHIVE_GRAPH_H
-#define FP_ARCHIVE_GRAPH_H
+#pragma once
 
 #include "archive/private.h"
 
@@ -37,5 +36,3 @@ enum {
 static inline int fp_archive_always_valued(uint32_t kind) {
     return kind == FP_COST || kind == FP_CALL;
 }
-
-#endif

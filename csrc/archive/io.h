@@ -1,7 +1,6 @@
 /* archive/io.h - reads and writes the byte streams of a payload, mostly varints.
  * Private to the archive's C files. */
-#ifndef FP_ARCHIVE_IO_H
-#define FP_ARCHIVE_IO_H
+#pragma once
 
 #include "core/buf.h"
 
@@ -60,5 +59,3 @@ static inline void fp_archive_byte(struct fp_buf *b, uint8_t v) {
     if (FP_UNLIKELY(b->cap == b->n) && fp_buf_reserve(b, 1)) return;
     b->p[b->n++] = v;
 }
-
-#endif

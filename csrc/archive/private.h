@@ -1,6 +1,5 @@
 /* archive/private.h - shared by the archive's C files.  Private. */
-#ifndef FP_ARCHIVE_PRIVATE_H
-#define FP_ARCHIVE_PRIVATE_H
+#pragma once
 
 #include "archive/archive.h"
 #include "archive/io.h"
@@ -108,5 +107,3 @@ static inline int64_t fp_archive_value_next(struct fp_archive_cur *c, struct fp_
         v->last = code ? zig : v->last;
     return (int64_t)(fp_zag(v->last) * v->divisor);
 }
-
-#endif

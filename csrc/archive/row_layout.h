@@ -1,6 +1,5 @@
 /* archive/row_layout.h - the columns of the model's tables in a payload.  Private to the archive's C files. */
-#ifndef FP_ARCHIVE_ROW_LAYOUT_H
-#define FP_ARCHIVE_ROW_LAYOUT_H
+#pragma once
 
 #include "archive/private.h"
 
@@ -56,5 +55,3 @@ static inline unsigned fp_archive_target_of(uint8_t word, unsigned own) {
         default: return own;
     }
 }
-
-#endif

@@ -3,8 +3,7 @@
  * A clock advances in steps, such as 10 ticks.  A range coder stores each time as the number of steps since the
  * thread's last time, with frequencies that depend on the row's context.  The lattice is the set of times reached by
  * whole steps; jitter is a time's distance from it.  docs/formats/archive.md, "Times", specifies the bytes. */
-#ifndef FP_ARCHIVE_TIME_H
-#define FP_ARCHIVE_TIME_H
+#pragma once
 
 #include "archive/io.h"
 
@@ -83,5 +82,3 @@ int fp_archive_time_dec_open(struct fp_archive_time_dec *d, uint32_t n_keys, con
  * 0 or FP_E_MALFORMED. */
 int fp_archive_time_pull(struct fp_archive_time_dec *d, struct fp_archive_time_at *at, const uint32_t *key,
                          uint64_t *time, uint32_t n);
-
-#endif

@@ -19,8 +19,7 @@
  *
  * Source: github.com/apache/parquet-format, Encodings.md.
  */
-#ifndef FP_ARROW_PAGES_H
-#define FP_ARROW_PAGES_H
+#pragma once
 
 #include "core/buf.h"
 
@@ -79,5 +78,3 @@ int fp_arrow_pages_texts(struct fp_arrow_pages *p, const struct fp_arrow_rows *c
                          const struct fp_arrow_texts *texts, uint64_t most, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

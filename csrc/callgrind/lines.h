@@ -3,8 +3,7 @@
  * This is the first step of reading.  It treats lines of all kinds alike, so no branch depends on their content.
  * callgrind/rows.c then turns the cost lines into rows.
  */
-#ifndef FP_CALLGRIND_LINES_H
-#define FP_CALLGRIND_LINES_H
+#pragma once
 
 #include "core/fp.h"
 
@@ -58,5 +57,3 @@ static inline uint64_t fp_callgrind_line_bits(const uint8_t *map, uint32_t at) {
  * if the first line is longer than FP_LINES_LONGEST. */
 const uint8_t *fp_callgrind_lines_read(struct fp_callgrind_lines *l, const uint8_t *p, const uint8_t *end,
                                        const uint8_t *readable, uint32_t columns, uint32_t wide);
-
-#endif

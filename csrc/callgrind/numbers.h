@@ -10,8 +10,7 @@
  * defined ones, as in a hostile file, would allocate a large segment alone, so it stays in a hash table until enough
  * numbers are defined.
  */
-#ifndef FP_CALLGRIND_NUMBERS_H
-#define FP_CALLGRIND_NUMBERS_H
+#pragma once
 
 #include "core/hash_key.h"
 
@@ -89,5 +88,3 @@ static inline void fp_callgrind_numbers_define(struct fp_callgrind_numbers *t, s
 }
 
 void fp_callgrind_numbers_clear(struct fp_callgrind_numbers *t);
-
-#endif

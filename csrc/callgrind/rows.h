@@ -3,8 +3,7 @@
  * Most lines of a file are cost lines, so this code decides the speed of reading.  The lexer
  * (fastprof/formats/callgrind/_lexer.pyx) reads all other lines.
  */
-#ifndef FP_CALLGRIND_ROWS_H
-#define FP_CALLGRIND_ROWS_H
+#pragma once
 
 #include "core/batch.h"
 #include "callgrind/lines.h"
@@ -90,5 +89,3 @@ uint32_t fp_callgrind_cost_rows(struct fp_callgrind_costs *s, uint32_t kind, con
 /* The same for the one line at p, which ends in a newline.  The batch must have room for it.  The line may be odd: it
  * may have addresses in hex and numbers of up to 18 digits.  Returns 1, or 0 if it contains anything else. */
 int fp_callgrind_cost_row(struct fp_callgrind_costs *s, uint32_t kind, const uint8_t *p, struct fp_batch *b);
-
-#endif

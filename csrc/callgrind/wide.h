@@ -4,8 +4,7 @@
  * with VBMI2, whatever the compiler's options.  fp_callgrind_costs_wide() (lines.h) returns which of them this machine
  * can run.
  */
-#ifndef FP_CALLGRIND_WIDE_H
-#define FP_CALLGRIND_WIDE_H
+#pragma once
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define FP_WIDE 1
@@ -15,6 +14,4 @@
     __attribute__((target("avx2,bmi,bmi2,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2")))
 #else
 #define FP_WIDE 0
-#endif
-
 #endif

@@ -12,8 +12,7 @@
  *     calls=2 0x401000 5       count, target position
  *     * * 60                   position of the call, inclusive counts
  */
-#ifndef FP_CALLGRIND_WRITE_H
-#define FP_CALLGRIND_WRITE_H
+#pragma once
 
 #include "core/utf8_names.h"
 #include "core/buf.h"
@@ -103,5 +102,3 @@ uint8_t *fp_callgrind_body_lines(struct fp_callgrind_body *w, const struct fp_ba
 int fp_callgrind_body_end_part(struct fp_callgrind_body *w);
 
 void fp_callgrind_body_free(struct fp_callgrind_body *w);
-
-#endif

@@ -21,8 +21,7 @@
  *
  * Memory: linear in frames, profiles and threads.
  */
-#ifndef FP_CHROME_SAMPLES_H
-#define FP_CHROME_SAMPLES_H
+#pragma once
 
 #include "core/batch.h"
 #include "chrome/threads.h"
@@ -93,5 +92,3 @@ int fp_chrome_samples_feed(struct fp_chrome_samples_read *r, struct fp_window *i
                            struct fp_err *err);
 
 /* cffi-end */
-
-#endif

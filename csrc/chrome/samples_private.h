@@ -5,8 +5,7 @@
  *   frames.c        frames and nodes become stacks
  *   sample_rows.c   samples become rows
  */
-#ifndef FP_CHROME_SAMPLES_PRIVATE_H
-#define FP_CHROME_SAMPLES_PRIVATE_H
+#pragma once
 
 #include "chrome/samples.h"
 #include "core/json_shape.h"
@@ -138,5 +137,3 @@ int fp_chrome_samples_last(struct fp_chrome_samples *r, struct fp_batch *out);
 /* Adds the row of the current sample, which has its own stack; the first pass only records its name.  FP_DONE, FP_FULL,
  * FP_NEEDS or an error. */
 int fp_chrome_samples_of_event(struct fp_chrome_samples *r, struct fp_batch *out, struct fp_err *err);
-
-#endif

@@ -3,8 +3,7 @@
  * An id may be a number of any size, a string, or missing.  For each new pair of ids FP_NEEDS requests a thread of the
  * model, which the caller sets with fp_chrome_set_thread.
  */
-#ifndef FP_CHROME_THREADS_H
-#define FP_CHROME_THREADS_H
+#pragma once
 
 #include "core/buf.h"
 #include "core/json_lex.h"
@@ -48,5 +47,3 @@ int fp_chrome_thread_of(struct fp_chrome_ids *ids, uint32_t *thread);
 
 /* Sets ids->meta for a metadata event of this name. */
 void fp_chrome_meta(struct fp_chrome_ids *ids, const struct fp_buf *name);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Every bridge and writer that names addresses uses this, so an address has the same name in all formats.
  */
-#ifndef FP_ADDRESS_H
-#define FP_ADDRESS_H
+#pragma once
 
 #include "core/buf.h"
 #include "core/model.h"
@@ -27,5 +26,3 @@ int fp_frame_text(const struct fp_model *m, uint32_t frame, struct fp_buf *to);
 uint32_t fp_frame_name(struct fp_model *m, uint32_t frame, struct fp_buf *scratch);
 
 /* cffi-end */
-
-#endif

@@ -4,8 +4,7 @@
  * It grows to twice its size, so that adding items one by one copies each about once.  The owner frees it with free().
  * Large tables that are looked up at random use core/memory.h instead.
  */
-#ifndef FP_ARRAY_H
-#define FP_ARRAY_H
+#pragma once
 
 #include "core/fp.h"
 
@@ -26,5 +25,3 @@ static inline int fp_array_zeroed(void *array, uint32_t *cap, uint64_t need, siz
 
 /* fp_array_room for bytes, of which there may be more than 2^32. */
 int fp_bytes_room(uint8_t **bytes, size_t *cap, size_t need);
-
-#endif

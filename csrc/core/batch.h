@@ -3,8 +3,7 @@
  * All rows of a batch are of one view and one part.  A batch is allocated once and refilled: its rows are valid until
  * the next refill.  Only the columns of its view are allocated.
  */
-#ifndef FP_BATCH_H
-#define FP_BATCH_H
+#pragma once
 
 #include "core/fp.h"
 
@@ -147,5 +146,3 @@ static inline uint64_t fp_batch_samples(const struct fp_batch *b, uint32_t row) 
 static inline const uint8_t *fp_batch_bytes(const struct fp_batch *b, uint64_t slice) {
     return (uint32_t)slice ? b->bytes + (slice >> 32) : (const uint8_t *)"";
 }
-
-#endif

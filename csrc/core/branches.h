@@ -12,8 +12,7 @@
  * Units: numbers of executions.  Memory: `most` distinct branches and runs; when there are more, the caller passes on
  * the rows so far.  Rows may then repeat, and are added up where stacks are.
  */
-#ifndef FP_BRANCHES_H
-#define FP_BRANCHES_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -67,5 +66,3 @@ static inline int fp_branches_have_room(const struct fp_branches *b, uint64_t n)
 
 /* Passes on all that was added, with a time, and forgets it.  0, or FP_FULL: call again. */
 int fp_branches_rows(struct fp_branches *b, uint64_t time, struct fp_batch *out);
-
-#endif

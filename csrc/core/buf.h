@@ -1,6 +1,5 @@
 /* core/buf.h - a growable output buffer, with writers of hexadecimal numbers and varints. */
-#ifndef FP_BUF_H
-#define FP_BUF_H
+#pragma once
 
 #include "core/fp.h"
 
@@ -70,5 +69,3 @@ static inline uint64_t fp_zig(uint64_t v) {
 static inline uint64_t fp_zag(uint64_t v) {
     return v >> 1 ^ (0 - (v & 1));
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* core/clock.h - converts ticks of a processor's counter to nanoseconds. */
-#ifndef FP_CLOCK_H
-#define FP_CLOCK_H
+#pragma once
 
 #include "core/fp.h"
 
@@ -44,5 +43,3 @@ static inline uint64_t fp_clock_ns(struct fp_clock *c, uint64_t ticks) {
     more += scaled - more * hz >= hz;
     return c->ns > UINT64_MAX - more ? UINT64_MAX : c->ns + more;
 }
-
-#endif

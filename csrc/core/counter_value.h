@@ -4,8 +4,7 @@
  *
  *   12.5 heap        the counter "heap" is 12.5 from now on
  */
-#ifndef FP_COUNTER_VALUE_H
-#define FP_COUNTER_VALUE_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/buf.h"
@@ -27,5 +26,3 @@ int fp_counter_value_payload(struct fp_buf *to, double value, const uint8_t *nam
 /* The length of the value at the beginning of a row's payload; the name begins after the blank that follows.  0: the
  * row is no value of a counter. */
 size_t fp_counter_value_of(const struct fp_batch *b, uint32_t row);
-
-#endif

@@ -11,8 +11,7 @@
  * Units: the counts are those of the first value column (executions, samples).  Memory: linear in distinct addresses
  * or lines, and pairs of a call and its target.
  */
-#ifndef FP_COUNTS_H
-#define FP_COUNTS_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -69,5 +68,3 @@ void fp_counts_free(struct fp_counts *c);
 int fp_counts_put(struct fp_counts *c, const struct fp_batch *in, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

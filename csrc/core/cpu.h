@@ -3,8 +3,7 @@
  * __builtin_cpu_supports reads a table in the compiler's runtime library.  Zig, which compiles our wheels, never fills
  * it, so the answer would always be no.
  */
-#ifndef FP_CPU_H
-#define FP_CPU_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@ enum {
 /* A set of FP_CPU_*; 0 on machines other than x86-64.  Thread-safe. */
 uint32_t fp_cpu(void);
 /* cffi-end */
-
-#endif

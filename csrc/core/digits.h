@@ -1,6 +1,5 @@
 /* core/digits.h - decimal and hexadecimal numbers in text, mostly without a branch for each digit. */
-#ifndef FP_DIGITS_H
-#define FP_DIGITS_H
+#pragma once
 
 #include "core/fp.h"
 
@@ -238,5 +237,3 @@ static inline uint8_t *fp_put_hex(uint8_t *to, uint64_t v) {
     return to + n;
 #endif
 }
-
-#endif

@@ -4,8 +4,7 @@
  * but one, the innermost guard of a thread (guard.h).  Python sees the text
  * between the two cffi marks of a header, so that text is plain C that needs no preprocessor.
  */
-#ifndef FP_H
-#define FP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -166,5 +165,3 @@ static inline uint64_t fp_u64s(const uint8_t *p, int swap) {
  * with its code, where it appears in a log, and its name for one and for several; with the code alone if another struct
  * of the format or fastprof/core/reported.py has the names.  The build takes them from here. */
 #define FP_COUNT(field, ...) field
-
-#endif

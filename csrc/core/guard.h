@@ -15,8 +15,7 @@
  *
  * Without a guard the functions of core return FP_E_NOMEM, FP_NO_ID or NULL.
  */
-#ifndef FP_GUARD_H
-#define FP_GUARD_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdlib.h>
@@ -63,5 +62,3 @@ void *fp_scratch_keep(void *p);
 /* The struct that a function `NAME_new` makes, zeroed.  If a later allocation fails, the guard gives it to `NAME_free`,
  * so call it once, first, and not from a function that another `_new` calls. */
 void *fp_made(size_t nbytes);
-
-#endif

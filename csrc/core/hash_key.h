@@ -11,8 +11,7 @@
  *
  * Ids are given in the order in which keys arrive, so no output depends on a secret.
  */
-#ifndef FP_HASH_KEY_H
-#define FP_HASH_KEY_H
+#pragma once
 
 #include "core/fp.h"
 
@@ -36,6 +35,4 @@ uint64_t fp_hash_key_hash(const struct fp_hash_key *s, const void *p, size_t n);
 enum { FP_FAR = 4 };
 #else
 enum { FP_FAR = 1024 };
-#endif
-
 #endif

@@ -9,8 +9,7 @@
  *
  * Memory: 80 bytes a stack, and FP_HEAP_SERIES points of time.
  */
-#ifndef FP_HEAP_SUMS_H
-#define FP_HEAP_SUMS_H
+#pragma once
 
 #include "core/batch.h"
 
@@ -106,5 +105,3 @@ static inline int fp_heap_temporary(struct fp_heap_sums *h, uint32_t sum, int64_
     const int bad = __builtin_add_overflow(values[FP_HEAP_TEMPORARY_BYTES], size, &values[FP_HEAP_TEMPORARY_BYTES]);
     return FP_UNLIKELY(bad) ? FP_E_OVERFLOW : 0;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* core/json.h - writes JSON strings. */
-#ifndef FP_JSON_H
-#define FP_JSON_H
+#pragma once
 
 #include "core/buf.h"
 
@@ -8,5 +7,3 @@
  * U+FFFD.  A backslash at the end is written as `\u005c`, because Perfetto reads the quote after `\\` as part of the
  * text.  0 or FP_E_NOMEM. */
 int fp_json_text(struct fp_buf *to, const uint8_t *p, size_t n, uint64_t *replaced);
-
-#endif

@@ -12,8 +12,7 @@
  * FP_JSON_WORD, a backslash before any other character is literal, and the text ends after its first value, whatever
  * follows.  `odd_words`, `odd_escapes` and `rest` count these.
  */
-#ifndef FP_JSON_LEX_H
-#define FP_JSON_LEX_H
+#pragma once
 
 #include "core/buf.h"
 
@@ -113,5 +112,3 @@ int fp_json_number(const uint8_t *p, size_t n, int scale, int64_t *value, int *r
 /* The fast path for a number of at most 18 digits without an exponent, whose value is as above.  Returns the end of the
  * number, which the caller must check; NULL if it is not such a number. */
 const uint8_t *fp_json_short_number(const uint8_t *p, const uint8_t *end, int scale, int64_t *value);
-
-#endif

@@ -1,6 +1,5 @@
 /* core/json_private.h - what tokens (json_lex.c) and whole values (json_values.c) are read with.  Private. */
-#ifndef FP_JSON_PRIVATE_H
-#define FP_JSON_PRIVATE_H
+#pragma once
 
 #include "core/digits.h"
 #include "core/json_lex.h"
@@ -82,5 +81,3 @@ static inline const uint8_t *after_number(const uint8_t *p, const uint8_t *end) 
     }
     return p;
 }
-
-#endif

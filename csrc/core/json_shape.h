@@ -16,8 +16,7 @@
  * one of objects or one of arrays.  What no row names is skipped; a kind without rows of its own is announced, then
  * skipped.
  */
-#ifndef FP_JSON_SHAPE_H
-#define FP_JSON_SHAPE_H
+#pragma once
 
 #include "core/json_lex.h"
 #include "core/model.h"
@@ -111,5 +110,3 @@ uint32_t fp_json_intern(struct fp_json_walk *w, struct fp_strings *strings);
 static inline int fp_json_is_integer(const struct fp_json_walk *w, int64_t *number) {
     return w->json.token == FP_JSON_NUMBER && !fp_json_number(w->json.text, w->json.text_n, 0, number, NULL);
 }
-
-#endif

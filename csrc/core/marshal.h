@@ -13,8 +13,7 @@
  * Memory: linear in the symbols and strings, 12 bytes each and their text.
  * Source: Ruby's doc/marshal.rdoc and marshal.c.
  */
-#ifndef FP_MARSHAL_H
-#define FP_MARSHAL_H
+#pragma once
 
 #include "core/json_shape.h"
 
@@ -42,5 +41,3 @@ void fp_marshal_free(struct fp_marshal *m);
 
 /* As fp_json_walk; offsets of errors are those of the dump. */
 int fp_marshal_walk(struct fp_marshal *m, struct fp_json_walk *w, void *to, struct fp_window *in, struct fp_err *err);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Free a table with fp_release, never with free().  The caller keeps its size and passes it to each call.
  */
-#ifndef FP_MEMORY_H
-#define FP_MEMORY_H
+#pragma once
 
 #include "core/fp.h"
 
@@ -22,5 +21,3 @@ void *fp_zeroed(size_t nbytes);
 
 /* Frees the nbytes at p; does nothing for NULL and 0. */
 void fp_release(void *p, size_t nbytes);
-
-#endif

@@ -10,8 +10,7 @@
  * A sum that does not fit its counter is an error or, with `split`, becomes several records that add up to it, each as
  * large as possible.  Either depends only on the sum, not on how it is spread over the runs.
  */
-#ifndef FP_MERGE_H
-#define FP_MERGE_H
+#pragma once
 
 #include "core/fp.h"
 
@@ -65,5 +64,3 @@ int fp_merge_next(struct fp_merge *m, struct fp_err *err);
 int fp_merge_pull(struct fp_merge *m, uint64_t *to, size_t n, size_t *got);
 
 /* cffi-end */
-
-#endif

@@ -14,8 +14,7 @@
  *   functions     the first function of each name is in `named` instead of the
  *                 hash index, which costs 4 bytes for each string
  */
-#ifndef FP_MODEL_H
-#define FP_MODEL_H
+#pragma once
 
 #include "core/hash_key.h"
 
@@ -363,5 +362,3 @@ uint32_t fp_table_append(struct fp_table *t, const uint32_t *row);
 
 /* Removes all rows and keeps the memory.  Not for the tables of a model, but see fp_model_empty_stacks. */
 void fp_table_empty(struct fp_table *t);
-
-#endif

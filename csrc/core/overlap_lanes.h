@@ -13,8 +13,7 @@
  * at the end of its caller in the last one.  Memory: linear in threads, lanes, open calls and calls that begin at the
  * same time (at most 65,536).
  */
-#ifndef FP_OVERLAP_LANES_H
-#define FP_OVERLAP_LANES_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/buf.h"
@@ -62,5 +61,3 @@ int fp_overlap_lanes_put(struct fp_overlap_lanes *l, struct fp_span span);
 /* Appends the rows of all spans added.  FP_FULL; FP_NEEDS: serve the rounds and call again; FP_DONE: more spans can be
  * added. */
 int fp_overlap_lanes_pull(struct fp_overlap_lanes *l, struct fp_batch *out);
-
-#endif

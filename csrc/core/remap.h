@@ -8,8 +8,7 @@
  *
  * Memory: 4 bytes for each entry of `from`.
  */
-#ifndef FP_REMAP_H
-#define FP_REMAP_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -47,5 +46,3 @@ struct fp_remap_hooks {
 
 /* fp_remap_new within one model. */
 struct fp_remap *fp_remap_new_hooked(struct fp_model *m, struct fp_remap_hooks hooks);
-
-#endif

@@ -12,8 +12,7 @@
  * Waiting records beyond `most` bytes are spilled as a sorted run.  This code does no I/O: it returns FP_NEEDS, the
  * caller performs `asks` on a temporary file and calls again.
  */
-#ifndef FP_ROUNDS_H
-#define FP_ROUNDS_H
+#pragma once
 
 #include "core/sort.h"
 
@@ -84,5 +83,3 @@ void fp_rounds_end(struct fp_rounds *r);
 int fp_rounds_next(struct fp_rounds *r);
 
 /* cffi-end */
-
-#endif

@@ -1,6 +1,5 @@
 /* core/rows.h - rows of timelines, as readers of several formats add them. */
-#ifndef FP_ROWS_H
-#define FP_ROWS_H
+#pragma once
 
 #include "core/batch.h"
 
@@ -16,5 +15,3 @@ static inline uint32_t fp_add_row(struct fp_batch *out, uint32_t op, uint64_t ti
     out->aux[i] = 0;
     return i;
 }
-
-#endif

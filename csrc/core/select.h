@@ -3,8 +3,7 @@
  * An archive reads only the selected rows; other formats are filtered after their readers.  Both use this code, so the
  * same option keeps the same rows.
  */
-#ifndef FP_SELECT_H
-#define FP_SELECT_H
+#pragma once
 
 #include "core/batch.h"
 
@@ -29,5 +28,3 @@ struct fp_select {
 uint32_t fp_select_rows(const struct fp_select *s, struct fp_batch *b, uint32_t from);
 
 /* cffi-end */
-
-#endif

@@ -3,8 +3,7 @@
  * A thread is assigned to the share with the least work so far, and stays there.  The share of a thread that has one
  * may be read while other threads are assigned.
  */
-#ifndef FP_SHARES_H
-#define FP_SHARES_H
+#pragma once
 
 #include "core/model.h"
 
@@ -28,5 +27,3 @@ static inline uint32_t fp_share_of(const struct fp_shares *s, uint32_t thread) {
     if (FP_UNLIKELY(thread >= FP_SHARES_THREADS)) return thread % s->n;
     return s->of[thread] ? s->of[thread] - 1u : FP_NO_ID;
 }
-
-#endif

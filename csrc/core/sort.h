@@ -1,6 +1,5 @@
 /* core/sort.h - sorts many items by a key of 96 bits. */
-#ifndef FP_SORT_H
-#define FP_SORT_H
+#pragma once
 
 #include "core/fp.h"
 
@@ -13,5 +12,3 @@ struct fp_keyed {
 /* Sorts n items by (more, key).  Byte-wise radix sort, least significant first; skips bytes that are equal in all
  * items, and returns early if the items are already sorted.  Needs as much memory again. */
 void fp_sort_keyed(struct fp_keyed *items, uint32_t n);
-
-#endif

@@ -1,6 +1,5 @@
 /* core/span_sink.h - calls and events of a reader in Python -> rows of a timeline (core/overlap_lanes.h). */
-#ifndef FP_SPAN_SINK_H
-#define FP_SPAN_SINK_H
+#pragma once
 
 #include "core/overlap_lanes.h"
 
@@ -25,5 +24,3 @@ int fp_span_sink_put(struct fp_span_sink *s, const struct fp_span *spans, uint32
 int fp_span_sink_pull(struct fp_span_sink *s, struct fp_batch *out);
 
 /* cffi-end */
-
-#endif

@@ -1,6 +1,5 @@
 /* core/utf8.h - checks UTF-8. */
-#ifndef FP_UTF8_H
-#define FP_UTF8_H
+#pragma once
 
 #include "core/buf.h"
 
@@ -26,5 +25,3 @@ int fp_is_text(const uint8_t *p, size_t n);
 
 /* Appends n bytes, with U+FFFD instead of each byte that is not UTF-8.  0 or FP_E_NOMEM. */
 int fp_utf8_replace(struct fp_buf *to, const uint8_t *p, size_t n);
-
-#endif

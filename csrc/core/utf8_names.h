@@ -9,8 +9,7 @@
  *
  * Memory: the texts, and 4 bytes for each name and text up to the last one.  Zero-initialize before the first call.
  */
-#ifndef FP_UTF8_NAMES_H
-#define FP_UTF8_NAMES_H
+#pragma once
 
 #include "core/buf.h"
 #include "core/model.h"
@@ -47,5 +46,3 @@ const uint8_t *fp_utf8_names_utf8(struct fp_utf8_names *a, struct fp_buf *scratc
 static inline uint32_t fp_utf8_names_find(const struct fp_utf8_names *a, uint32_t name) {
     return name < a->cap_text_of ? a->text_of[name] : 0;
 }
-
-#endif

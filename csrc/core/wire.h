@@ -14,8 +14,7 @@
  * Reading never accesses bytes beyond the given end.
  * Source: protobuf.dev/programming-guides/encoding.
  */
-#ifndef FP_WIRE_H
-#define FP_WIRE_H
+#pragma once
 
 #include "core/buf.h"
 
@@ -271,5 +270,3 @@ size_t fp_wire_begin(struct fp_buf *b, uint32_t number);
 int fp_wire_end(struct fp_buf *b, size_t mark);
 
 /* cffi-end */
-
-#endif

@@ -16,8 +16,7 @@
  *
  * Memory: the columns; the texts; 4 bytes for each string, and frame or stack, of the model; open calls.
  */
-#ifndef FP_ARROW_H
-#define FP_ARROW_H
+#pragma once
 
 #include "core/utf8_names.h"
 #include "core/batch.h"
@@ -125,5 +124,3 @@ int fp_ends_tables_graph(struct fp_ends_tables *t, const struct fp_batch *in, ui
                          struct fp_ends_columns *out, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

@@ -16,8 +16,7 @@
  *
  * Memory: linear in the distinct (context, label set); the caller merges label sets when there are too many.
  */
-#ifndef FP_CONTEXT_LABELS_H
-#define FP_CONTEXT_LABELS_H
+#pragma once
 
 #include "bridges/project/project.h"
 
@@ -73,5 +72,3 @@ int fp_context_labels_move(struct fp_context_labels *l, const uint32_t *to, cons
  * FP_E_OVERFLOW. */
 int fp_context_labels_fill(struct fp_context_labels *l, const uint32_t *place, const int64_t *self, uint32_t n_values,
                            uint32_t n, struct fp_err *err);
-
-#endif

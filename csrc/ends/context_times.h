@@ -10,8 +10,7 @@
  * Memory: linear in the samples, up to `room`; when there are more, half of them are dropped, by the bits of a hash,
  * and so on: what is kept is a random sample of them.
  */
-#ifndef FP_CONTEXT_TIMES_H
-#define FP_CONTEXT_TIMES_H
+#pragma once
 
 #include "bridges/project/project.h"
 
@@ -74,5 +73,3 @@ void fp_context_times_order(struct fp_context_times *t, const uint32_t *root);
 
 /* Sets `at`: where[place]. */
 void fp_context_times_fill(struct fp_context_times *t, const uint32_t *where);
-
-#endif

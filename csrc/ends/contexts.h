@@ -11,8 +11,7 @@
  * by their costs so far; if they come again, they start from 0.  From then on a new context of a timeline is only added
  * if its cost since the stack machine was emptied is at least half of what was too small then.
  */
-#ifndef FP_CONTEXTS_H
-#define FP_CONTEXTS_H
+#pragma once
 
 #include "bridges/fold/fold.h"
 #include "ends/context_labels.h"
@@ -76,5 +75,3 @@ int fp_contexts_end(struct fp_contexts *c);
 int fp_contexts_cut(struct fp_contexts *c, double least, uint32_t most, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

@@ -1,6 +1,5 @@
 /* ends/contexts_private.h - shared by the files of the context tree. */
-#ifndef FP_CONTEXTS_PRIVATE_H
-#define FP_CONTEXTS_PRIVATE_H
+#pragma once
 
 #include "ends/contexts.h"
 
@@ -9,5 +8,3 @@ enum { FP_CONTEXT_PARENT = 0, FP_CONTEXT_FUNCTION = 1, FP_CONTEXT_THREAD = 2, FP
 
 /* At least `n_values` values of each node. */
 void fp_contexts_widen(struct fp_contexts *c, uint32_t n_values);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Stacks can be kept within their groups: main > f becomes a > main > f or, with functions, a main > a f.
  */
-#ifndef FP_GROUPS_H
-#define FP_GROUPS_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/buf.h"
@@ -60,5 +59,3 @@ int fp_groups_within(struct fp_groups *g, struct fp_batch *b, const uint32_t *ro
                      struct fp_err *err);
 
 /* cffi-end */
-
-#endif

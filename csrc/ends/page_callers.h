@@ -5,8 +5,7 @@
  *
  *   rows   a -> b 5, a -> c 9, a -> d 1, with FP_PAGE_CALLERS 2        callees of a: c 9, b 5        callers of d: a 1
  */
-#ifndef FP_PAGE_CALLERS_H
-#define FP_PAGE_CALLERS_H
+#pragma once
 
 #include "core/batch.h"
 
@@ -43,5 +42,3 @@ uint32_t fp_page_callers_get(const struct fp_page_callers *l, uint32_t function,
                              struct fp_page_callers_arc *arcs);
 
 /* cffi-end */
-
-#endif

@@ -12,8 +12,7 @@
  *
  * Memory: a kept row takes 32 bytes, a group or a function in it 16, each value 8 more, and the index up to 12.
  */
-#ifndef FP_PLACES_H
-#define FP_PLACES_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -76,5 +75,3 @@ void fp_places_select(struct fp_places *p, uint32_t group);
 int fp_places_pull(struct fp_places *p, struct fp_batch *out);
 
 /* cffi-end */
-
-#endif

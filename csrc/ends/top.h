@@ -21,8 +21,7 @@
  * Inclusive costs of stacks and timelines are exact, and so are those that a graph records itself: they are added
  * unchanged, and their arcs are only listed.
  */
-#ifndef FP_TOP_H
-#define FP_TOP_H
+#pragma once
 
 #include "bridges/fold/fold.h"
 #include "bridges/project/project.h"
@@ -199,5 +198,3 @@ static inline uint64_t fp_top_magnitude(int64_t v) {
 
 /* Room for the items below `n`. */
 void fp_top_room(struct fp_top_sums *c, uint64_t n);
-
-#endif

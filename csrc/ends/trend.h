@@ -20,8 +20,7 @@
  * intervals (seeded binary segmentation); and for points that differ from both sides.  Each result has a probability
  * that noise alone shows as much anywhere in the series; the caller decides over all series which of them are findings.
  */
-#ifndef FP_TREND_H
-#define FP_TREND_H
+#pragma once
 
 #include "core/fp.h"
 #include "ends/top.h"
@@ -141,5 +140,3 @@ int fp_trend_total(double *totals, const uint32_t *rows, const int64_t *costs, u
 uint32_t fp_trend_costs(const struct fp_top_sums *c, uint32_t *ids, int64_t *self, int64_t *inclusive, int64_t *calls);
 
 /* cffi-end */
-
-#endif

@@ -1,6 +1,5 @@
 /* ends/trend_private.h - what the files of trend share. */
-#ifndef FP_TREND_PRIVATE_H
-#define FP_TREND_PRIVATE_H
+#pragma once
 
 #include "ends/trend.h"
 
@@ -59,5 +58,3 @@ double fp_trend_weighted_median(struct fp_trend_weighted *items, uint32_t n, dou
 int fp_trend_compare(const void *a, const void *b);
 
 double fp_trend_median(double *values, uint32_t n);
-
-#endif

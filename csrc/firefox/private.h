@@ -1,6 +1,5 @@
 /* firefox/private.h - the functions of tables.c that write.c uses.  Private. */
-#ifndef FP_FIREFOX_PRIVATE_H
-#define FP_FIREFOX_PRIVATE_H
+#pragma once
 
 #include "core/array.h"
 #include "core/digits.h"
@@ -32,5 +31,3 @@ int64_t fp_firefox_string(struct fp_firefox *w, uint32_t string);
  * called from `prefix`, a stack + 1 (0: no caller).  fp_firefox_stack: of a stack of the model. */
 uint32_t fp_firefox_path(struct fp_firefox *w, uint32_t prefix, uint32_t function);
 uint32_t fp_firefox_stack(struct fp_firefox *w, uint32_t stack);
-
-#endif

@@ -19,8 +19,7 @@
  * Memory: the model, and 4 to 20 bytes for each row of a table other than samples and markers.
  * Source: firefox-devtools/profiler, docs-developer/CHANGELOG-formats.md, src/profile-logic/process-profile.ts.
  */
-#ifndef FP_FIREFOX_READ_H
-#define FP_FIREFOX_READ_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/buf.h"
@@ -223,5 +222,3 @@ void fp_firefox_window(struct fp_firefox_read *r, const uint8_t *p, size_t nbyte
 int fp_firefox_rows(struct fp_firefox_read *r, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

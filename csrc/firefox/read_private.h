@@ -1,6 +1,5 @@
 /* firefox/read_private.h - shared by the files of the reader.  Private. */
-#ifndef FP_FIREFOX_READ_PRIVATE_H
-#define FP_FIREFOX_READ_PRIVATE_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -183,5 +182,3 @@ void fp_firefox_free_marks(struct fp_firefox_read *r);
 int fp_firefox_marker(struct fp_firefox_read *r, const int64_t *v, struct fp_err *err);
 int fp_firefox_counter_value(struct fp_firefox_read *r, const int64_t *v);
 int fp_firefox_marker_rows(struct fp_firefox_read *r, struct fp_batch *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the reader of Firefox profiles remembers; private to this folder.  Included by firefox/read.h,
  * after the constants that it needs. */
-#ifndef FP_FIREFOX_STATE_H
-#define FP_FIREFOX_STATE_H
+#pragma once
 
 enum {
     FP_FIREFOX_TEXTS = 4,  /* levels of JSON in texts */
@@ -49,5 +48,3 @@ struct fp_firefox_in_rows {
     int32_t returns; /* callers have return addresses */
     struct fp_firefox_marks *marks;
 };
-
-#endif

@@ -15,8 +15,7 @@
  * stacks that the model has removed are forgotten and written again when they recur; viewers merge equal paths.
  * Source: firefox-devtools/profiler src/types/profile.ts, version 60.
  */
-#ifndef FP_FIREFOX_WRITE_H
-#define FP_FIREFOX_WRITE_H
+#pragma once
 
 #include "core/utf8_names.h"
 #include "core/batch.h"
@@ -165,5 +164,3 @@ int fp_firefox_repeat(const char *item, size_t n, uint64_t times, struct fp_buf 
 int fp_firefox_count(uint64_t from, uint64_t to, struct fp_buf *out);
 
 /* cffi-end */
-
-#endif

@@ -17,8 +17,7 @@
  * found fewer than a quarter of its lines, it rests for the next 128 MiB of the input; if fewer than one line in 64 was
  * found when it reaches 1 MiB of text, it rests then.
  */
-#ifndef FP_FOLDED_STACK_MEMO_H
-#define FP_FOLDED_STACK_MEMO_H
+#pragma once
 
 #include "core/fp.h"
 
@@ -68,5 +67,3 @@ const struct fp_folded_known_stack *fp_folded_known_find(struct fp_folded_known 
 
 /* Adds a stack that was not found.  0 or FP_E_NOMEM. */
 int fp_folded_known_add(struct fp_folded_known *k, const struct fp_folded_plain *line, uint32_t node, uint32_t empty);
-
-#endif

@@ -14,8 +14,7 @@
  *
  * Memory: linear in the model's names and stacks.
  */
-#ifndef FP_FOLDED_WRITE_H
-#define FP_FOLDED_WRITE_H
+#pragma once
 
 #include "core/utf8_names.h"
 #include "core/batch.h"
@@ -83,5 +82,3 @@ int fp_folded_call(struct fp_folded_writer *w, uint32_t function, uint32_t name)
 int fp_folded_put(struct fp_folded_writer *w, const struct fp_batch *in, struct fp_buf *out, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

@@ -27,8 +27,7 @@
  * Memory: linear in the distinct chains.
  * Source: gperftools doc/cpuprofile-fileformat.html, src/profiledata.cc.
  */
-#ifndef FP_GPERF_READ_H
-#define FP_GPERF_READ_H
+#pragma once
 
 #include "core/batch.h"
 #include "gperftools/state.h"
@@ -108,5 +107,3 @@ int fp_gperftools_name(struct fp_gperftools_reader *g, uint64_t address, uint32_
 int fp_gperftools_rows(struct fp_gperftools_reader *g, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

@@ -1,6 +1,5 @@
 /* gperftools/read_private.h - shared by read.c, the bytes of a profile, and read_rows.c, its rows. */
-#ifndef FP_GPERF_READ_PRIVATE_H
-#define FP_GPERF_READ_PRIVATE_H
+#pragma once
 
 #include "core/array.h"
 #include "gperftools/read.h"
@@ -28,5 +27,3 @@ struct fp_gperftools_name {
 static inline uint64_t fp_gperftools_word(const uint8_t *p, int word, int swap) {
     return word == 8 ? fp_u64s(p, swap) : fp_u32s(p, swap);
 }
-
-#endif

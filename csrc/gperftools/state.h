@@ -1,6 +1,5 @@
 /* What the reader of gperftools profiles remembers; private to this folder. */
-#ifndef FP_GPERF_STATE_H
-#define FP_GPERF_STATE_H
+#pragma once
 
 #include "core/buf.h"
 #include "core/model.h"
@@ -43,5 +42,3 @@ struct fp_gperftools_rows_state {
     int32_t prepared;     /* rows are being pulled */
     uint32_t next;        /* chain of the next row */
 };
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The caller writes header, trailer and text.  Words are written in the machine's byte order.
  */
-#ifndef FP_GPERF_WRITE_H
-#define FP_GPERF_WRITE_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/buf.h"
@@ -43,5 +42,3 @@ int fp_gperftools_put(struct fp_gperftools_writer *w, const struct fp_batch *in,
                       struct fp_err *err);
 
 /* cffi-end */
-
-#endif

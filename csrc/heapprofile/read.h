@@ -10,8 +10,7 @@
  *
  * Memory: linear in nodes.
  */
-#ifndef FP_HEAPPROFILE_READ_H
-#define FP_HEAPPROFILE_READ_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -34,5 +33,3 @@ void fp_heapprofile_free(struct fp_heapprofile *h);
 int fp_heapprofile_feed(struct fp_heapprofile *h, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

@@ -16,8 +16,7 @@
  * in use take none, as a free names its allocation. Source: heaptrack's src/analyze/accumulatedtracedata.cpp; files of
  * heaptrack 1.2 to 1.4.
  */
-#ifndef FP_HEAPTRACK_READ_H
-#define FP_HEAPTRACK_READ_H
+#pragma once
 
 #include "core/heap_sums.h"
 #include "core/model.h"
@@ -41,5 +40,3 @@ void fp_heaptrack_free(struct fp_heaptrack *f);
 int fp_heaptrack_feed(struct fp_heaptrack *f, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

@@ -1,6 +1,5 @@
 /* jfr/fast_fields.h - usual events of few bytes, decoded without a loop over their fields. */
-#ifndef FP_JFR_FAST_FIELDS_H
-#define FP_JFR_FAST_FIELDS_H
+#pragma once
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
@@ -109,5 +108,3 @@ FP_INLINE int64_t fp_jfr_value_of(const struct fp_jfr_with with, const struct fp
     const uint64_t value = fp_jfr_field_at(with, event->body + event->at->value, event->at->n_value);
     return (int64_t)(value << shape->unused_bits) >> shape->unused_bits;
 }
-
-#endif

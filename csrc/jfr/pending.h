@@ -1,6 +1,5 @@
 /* jfr/pending.h - samples that wait to be added up. */
-#ifndef FP_JFR_PENDING_H
-#define FP_JFR_PENDING_H
+#pragma once
 
 #include "jfr/private.h"
 #include "jfr/pending_counts.h"
@@ -75,5 +74,3 @@ static inline void fp_jfr_pass_sum(struct fp_jfr_pending *h) {
 /* Forgets the samples, which have become rows. */
 void fp_jfr_empty_pending(struct fp_jfr_reader *r);
 void fp_jfr_free_pending(struct fp_jfr_reader *r);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * A cell has 16 bits; one that would overflow begins again at 1, and is noted in `full`.
  */
-#ifndef FP_JFR_PENDING_COUNTS_H
-#define FP_JFR_PENDING_COUNTS_H
+#pragma once
 
 #include "core/fp.h"
 
@@ -45,5 +44,3 @@ int fp_jfr_pending_counts_sum(struct fp_jfr_pending_counts *g, struct fp_jfr_pen
 /* Forgets all samples, but not the numbers. */
 void fp_jfr_empty_pending_counts(struct fp_jfr_pending_counts *g);
 void fp_jfr_free_pending_counts(struct fp_jfr_pending_counts *g);
-
-#endif

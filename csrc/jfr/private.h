@@ -1,6 +1,5 @@
 /* Shared by the files of the JFR decoder. */
-#ifndef FP_JFR_PRIVATE_H
-#define FP_JFR_PRIVATE_H
+#pragma once
 
 #include "core/array.h"
 #include "core/guard.h"
@@ -596,5 +595,3 @@ static inline int fp_jfr_has_columns(const struct fp_jfr_reader *r, uint32_t met
 
 void fp_jfr_begin_spans(struct fp_jfr_reader *r);
 void fp_jfr_free_spans(struct fp_jfr_reader *r);
-
-#endif

@@ -26,8 +26,7 @@
  * Memory: the constants of a chunk, and the model.
  * Source: jdk/jfr/internal/consumer of JDK 25; flightRecorder.cpp of async-profiler 4.
  */
-#ifndef FP_JFR_READ_H
-#define FP_JFR_READ_H
+#pragma once
 
 #include "core/batch.h"
 #include "jfr/state.h"
@@ -236,5 +235,3 @@ uint64_t fp_jfr_counted(const struct fp_jfr_reader *r, uint32_t i);
 uint32_t fp_jfr_metric_of(const char *name, uint32_t n);
 
 /* cffi-end */
-
-#endif

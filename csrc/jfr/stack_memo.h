@@ -1,6 +1,5 @@
 /* jfr/stack_memo.h - methods and stacks that chunks repeat. */
-#ifndef FP_JFR_STACK_MEMO_H
-#define FP_JFR_STACK_MEMO_H
+#pragma once
 
 #include "jfr/private.h"
 
@@ -28,5 +27,3 @@ struct fp_jfr_memo {
 };
 /* Forgets methods and stacks of earlier chunks. */
 void fp_jfr_forget_memo(struct fp_jfr_reader *r);
-
-#endif

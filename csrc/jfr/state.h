@@ -1,6 +1,5 @@
 /* What the reader of flight recordings remembers; private to this folder. */
-#ifndef FP_JFR_STATE_H
-#define FP_JFR_STATE_H
+#pragma once
 
 #include "core/buf.h"
 #include "core/overlap_lanes.h"
@@ -104,5 +103,3 @@ struct fp_jfr_spans {
     struct fp_overlap_lanes lanes;
     struct fp_strings reported; /* facts already reported to the caller */
 };
-
-#endif

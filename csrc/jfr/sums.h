@@ -1,6 +1,5 @@
 /* jfr/sums.h - usual events that are added up as they are read. */
-#ifndef FP_JFR_SUMS_H
-#define FP_JFR_SUMS_H
+#pragma once
 
 #include "jfr/private.h"
 
@@ -36,5 +35,3 @@ const uint8_t *fp_jfr_add_pending_many(struct fp_jfr_reader *r, const uint8_t *p
 void fp_jfr_write_sums(struct fp_jfr_reader *r, const struct fp_batch *out);
 /* Ends a call: adds the times of the samples to the counts. */
 void fp_jfr_end_sums(struct fp_jfr_reader *r);
-
-#endif

@@ -1,6 +1,5 @@
 /* jfr/text.h - strings of flight recordings as UTF-8. */
-#ifndef FP_JFR_TEXT_H
-#define FP_JFR_TEXT_H
+#pragma once
 
 #include "jfr/private.h"
 
@@ -13,5 +12,3 @@ struct fp_jfr_string {
  * is past `end` or of an unknown kind. */
 const uint8_t *fp_jfr_string(const struct fp_jfr_reader *r, const uint8_t *p, const uint8_t *end, struct fp_buf *to,
                              struct fp_jfr_string *found);
-
-#endif

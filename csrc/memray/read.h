@@ -15,8 +15,7 @@
  * Memory: linear in blocks in use (48 to 96 bytes each), mappings, code objects, and distinct stacks.
  * Source: memray's src/memray/_memray/record_reader.cpp, records.h; files of memray 1.18 to 1.20.
  */
-#ifndef FP_MEMRAY_READ_H
-#define FP_MEMRAY_READ_H
+#pragma once
 
 #include "core/heap_sums.h"
 #include "core/model.h"
@@ -49,5 +48,3 @@ int fp_memray_feed(struct fp_memray *f, struct fp_window *in, struct fp_batch *o
 uint32_t fp_memray_thread(const struct fp_memray *f, uint32_t i, uint32_t *name);
 
 /* cffi-end */
-
-#endif

@@ -1,6 +1,5 @@
 /* memray/state.h - what read.c, events.c and code.c share: the state of a reader. */
-#ifndef FP_MEMRAY_STATE_H
-#define FP_MEMRAY_STATE_H
+#pragma once
 
 #include "core/wire.h"
 #include "memray/read.h"
@@ -99,5 +98,3 @@ int fp_memray_read_code(struct fp_memray_reader *r, struct fp_cursor *c);
 int fp_memray_read_frame(struct fp_memray_reader *r, struct fp_cursor *c, int is_numbered);
 /* The frame of an instruction of a code object, in the model; 0: that is not defined. */
 uint32_t fp_memray_frame(struct fp_memray_reader *r, uint64_t code, uint64_t instruction);
-
-#endif

@@ -13,8 +13,7 @@
  * Memory: linear in the distinct strings, frames and stacks of each process.
  * Source: Austin's src/mojo.h, austin-python's austin/format/mojo.py; files of Austin 3.7.
  */
-#ifndef FP_MOJO_READ_H
-#define FP_MOJO_READ_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -47,5 +46,3 @@ int fp_mojo_feed(struct fp_mojo *f, struct fp_window *in, struct fp_batch *out, 
 uint32_t fp_mojo_thread(const struct fp_mojo *f, uint32_t i, uint64_t *id);
 
 /* cffi-end */
-
-#endif

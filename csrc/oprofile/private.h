@@ -1,6 +1,5 @@
 /* oprofile/private.h - shared by file.c, which reads the bytes of a sample file, and rows.c, which makes rows. */
-#ifndef FP_OPROFILE_PRIVATE_H
-#define FP_OPROFILE_PRIVATE_H
+#pragma once
 
 #include "core/array.h"
 #include "oprofile/read.h"
@@ -11,5 +10,3 @@ struct fp_oprofile_entry {
     uint32_t value;
     uint32_t column; /* value column << 1 | is it subtracted? */
 };
-
-#endif

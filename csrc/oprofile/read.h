@@ -17,8 +17,7 @@
  * table and the links between nodes are ignored.
  * Source: daemon/opd_interface.h, libop/op_sample_file.h, libdb/odb.h of OProfile 0.7 to 1.4.
  */
-#ifndef FP_OPROFILE_READ_H
-#define FP_OPROFILE_READ_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -177,5 +176,3 @@ const struct fp_oprofile_section *fp_oprofile_section_at(const struct fp_oprofil
 uint64_t fp_oprofile_address(const struct fp_oprofile_image *image, uint64_t position);
 
 /* cffi-end */
-
-#endif

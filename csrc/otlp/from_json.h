@@ -8,8 +8,7 @@
  *
  * Unknown keys are skipped and counted; null counts as a missing key.
  */
-#ifndef FP_OTLP_FROM_JSON_H
-#define FP_OTLP_FROM_JSON_H
+#pragma once
 
 #include "core/json_lex.h"
 #include "otlp/json_fields.h"
@@ -52,5 +51,3 @@ void fp_otlp_json_free(struct fp_otlp_json *j);
 int fp_otlp_json_feed(struct fp_otlp_json *j, struct fp_window *in, struct fp_buf *out, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

@@ -3,8 +3,7 @@
  * Source: opentelemetry-proto v1.10.0, profiles.proto, common.proto, resource.proto; OTLP/JSON: ids in hexadecimal,
  * numbers of 64 bits as strings, other bytes in base64.
  */
-#ifndef FP_OTLP_JSON_FIELDS_H
-#define FP_OTLP_JSON_FIELDS_H
+#pragma once
 
 #include "otlp/walk.h"
 
@@ -43,5 +42,3 @@ const struct fp_otlp_json_field *fp_otlp_json_field(unsigned message, const uint
 
 /* Looks up a field by number. */
 const struct fp_otlp_json_field *fp_otlp_json_number(unsigned message, uint32_t number);
-
-#endif

@@ -33,8 +33,7 @@
  * Memory: linear in the tables of the largest message, in profiles of a message, and in distinct label sets.
  * Source: opentelemetry-proto, opentelemetry/proto/profiles/v1development/profiles.proto of tags v1.8.0 to v1.11.0.
  */
-#ifndef FP_OTLP_READ_H
-#define FP_OTLP_READ_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -227,5 +226,3 @@ struct fp_window *fp_otlp_window(struct fp_otlp_reader *r, uint32_t k);
 int fp_otlp_feed(struct fp_otlp_reader *r, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

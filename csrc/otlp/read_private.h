@@ -1,7 +1,6 @@
 /* otlp/read_private.h - shared by the C files of the reader: read.c finds messages and their layout, tables.c reads the
  * dictionary, resolve.c adds it to the model, samples.c makes rows. */
-#ifndef FP_OTLP_READ_PRIVATE_H
-#define FP_OTLP_READ_PRIVATE_H
+#pragma once
 
 #include "core/array.h"
 #include "core/guard.h"
@@ -119,5 +118,3 @@ int fp_otlp_check_index(struct fp_otlp_reader *r, uint64_t index, uint32_t n, ui
 
 /* Adds the fields of a sample to the statistics. */
 void fp_otlp_look_at_sample(struct fp_otlp_evidence *e, const struct fp_wire_field *sample);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the reader of OTLP profiles remembers; private to this folder.  Included by otlp/read.h, after the structs that
  * it needs. */
-#ifndef FP_OTLP_STATE_H
-#define FP_OTLP_STATE_H
+#pragma once
 
 /* Of the arrays of fp_otlp_contents and fp_otlp_pprof, and of `messages`. */
 struct fp_otlp_caps {
@@ -47,5 +46,3 @@ struct fp_otlp_rows_state {
     /* the sample that becomes rows: that of cursor `leader`; the number of its rows, and of those in a batch */
     uint32_t leader, n_rows, row, row_stack, row_label, row_thread;
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* otlp/to_json.h - messages as protocol buffers -> OTLP's JSON, for the writer. */
-#ifndef FP_OTLP_TO_JSON_H
-#define FP_OTLP_TO_JSON_H
+#pragma once
 
 #include "otlp/json_fields.h"
 
@@ -14,5 +13,3 @@ int fp_otlp_to_json(const uint8_t *p, size_t n, uint32_t message, uint32_t numbe
 int fp_otlp_members(const uint8_t *p, size_t n, uint32_t message, struct fp_buf *out);
 
 /* cffi-end */
-
-#endif

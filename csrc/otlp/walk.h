@@ -10,8 +10,7 @@
  * the result of translating JSON (otlp/from_json.h): messages that contain others have no length but an end (wire types
  * 3 and 4, "groups").
  */
-#ifndef FP_OTLP_WALK_H
-#define FP_OTLP_WALK_H
+#pragma once
 
 #include "core/wire.h"
 
@@ -85,5 +84,3 @@ int fp_otlp_next(struct fp_otlp_walk *w, struct fp_window *in, struct fp_wire_fi
 
 /* The wire types of a container's fields. */
 const struct fp_wire_schema *fp_otlp_schema(unsigned container);
-
-#endif

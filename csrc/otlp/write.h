@@ -15,8 +15,7 @@
  * Memory: linear in the model's tables; and 64 KiB for each place and value type.
  * Source: opentelemetry-proto v1.10.0, profiles.proto; semantic conventions for resources, profiles and pprof.
  */
-#ifndef FP_OTLP_WRITE_H
-#define FP_OTLP_WRITE_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/buf.h"
@@ -93,5 +92,3 @@ int fp_otlp_put(struct fp_otlp_writer *w, const struct fp_batch *in, const int32
 int fp_otlp_end(struct fp_otlp_writer *w);
 
 /* cffi-end */
-
-#endif

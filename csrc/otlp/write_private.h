@@ -1,6 +1,5 @@
 /* otlp/write_private.h - the functions of write_tables.c that write.c uses. */
-#ifndef FP_OTLP_WRITE_PRIVATE_H
-#define FP_OTLP_WRITE_PRIVATE_H
+#pragma once
 
 #include "core/array.h"
 #include "core/guard.h"
@@ -17,5 +16,3 @@ void fp_otlp_put_mappings(struct fp_otlp_writer *w);
 
 /* Writes a label's value as an AnyValue: text or an integer. */
 void fp_otlp_put_value(struct fp_otlp_writer *w, struct fp_buf *to, uint32_t number, uint32_t string, int64_t value);
-
-#endif

@@ -1,6 +1,5 @@
 /* Shared by the files of the perf.data decoder. */
-#ifndef FP_PERF_PRIVATE_H
-#define FP_PERF_PRIVATE_H
+#pragma once
 
 #include "core/array.h"
 #include "perf/read.h"
@@ -281,5 +280,3 @@ void fp_perf_complete(struct fp_perf_reader *r, const struct fp_perf_event *e, c
 void fp_perf_complete_all(struct fp_perf_reader *r);
 /* Removes and returns a ready sample; its bytes are valid until the next call. */
 struct fp_perf_deferred fp_perf_take_ready(struct fp_perf_reader *r);
-
-#endif

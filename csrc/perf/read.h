@@ -20,8 +20,7 @@
  * Memory: distinct stacks, threads and mappings; 8 MiB of chains; records between two rounds (core/rounds.h).
  * Source: include/uapi/linux/perf_event.h, tools/perf/util/session.c and machine.c of Linux 3.2 to 6.18.
  */
-#ifndef FP_PERF_READ_H
-#define FP_PERF_READ_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -216,5 +215,3 @@ uint32_t fp_perf_comm(const struct fp_perf_reader *r, uint32_t i, uint32_t *pid,
 int fp_perf_feed(struct fp_perf_reader *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

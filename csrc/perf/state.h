@@ -1,6 +1,5 @@
 /* What the reader of perf.data remembers; private to this folder. */
-#ifndef FP_PERF_STATE_H
-#define FP_PERF_STATE_H
+#pragma once
 
 #include "core/branches.h"
 #include "symbols/space.h"
@@ -111,5 +110,3 @@ struct fp_perf_waiting_samples {
     uint8_t *held; /* the one being delivered */
     int32_t is_held;
 };
-
-#endif

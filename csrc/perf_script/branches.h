@@ -10,8 +10,7 @@
  * Units: run-time addresses.  Memory: distinct branches (core/branches.h), mappings.
  * Source: tools/perf/builtin-script.c of Linux 3.2 to 6.18.
  */
-#ifndef FP_PERF_SCRIPT_BRANCHES_H
-#define FP_PERF_SCRIPT_BRANCHES_H
+#pragma once
 
 #include "core/branches.h"
 #include "symbols/space.h"
@@ -66,5 +65,3 @@ int fp_perf_script_branches_feed(struct fp_perf_script_branches *r, struct fp_wi
                                  struct fp_err *err);
 
 /* cffi-end */
-
-#endif

@@ -20,8 +20,7 @@
  * Source: google/perfetto protos/perfetto/trace; the order of work on a packet is that of its trace processor,
  * src/trace_processor/importers/proto/proto_trace_reader.cc.
  */
-#ifndef FP_PERFETTO_READ_H
-#define FP_PERFETTO_READ_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/buf.h"
@@ -200,5 +199,3 @@ int fp_perfetto_set_thread(struct fp_perfetto_read *r, uint32_t thread);
 int fp_perfetto_feed(struct fp_perfetto_read *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

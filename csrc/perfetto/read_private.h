@@ -18,8 +18,7 @@
  *   graph.c      objects of Java heaps
  *   v8.c         samples of V8 -> text
  */
-#ifndef FP_PERFETTO_READ_PRIVATE_H
-#define FP_PERFETTO_READ_PRIVATE_H
+#pragma once
 
 #include "core/array.h"
 #include "core/guard.h"
@@ -414,5 +413,3 @@ void fp_perfetto_count_waits(struct fp_perfetto_read *r);
 void fp_perfetto_sched_free(struct fp_perfetto_read *r);
 
 int fp_perfetto_rows(struct fp_perfetto_read *r, struct fp_batch *out, struct fp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the reader of Perfetto traces remembers; private to this folder. */
-#ifndef FP_PERFETTO_STATE_H
-#define FP_PERFETTO_STATE_H
+#pragma once
 
 #include "core/buf.h"
 #include "core/model.h"
@@ -45,5 +44,3 @@ struct fp_perfetto_calls {
     struct fp_perfetto_stacks *stacks;
     struct fp_perfetto_sched *sched;
 };
-
-#endif

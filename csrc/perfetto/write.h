@@ -18,8 +18,7 @@
  * Memory: linear in the model's functions, in counters, and in threads times functions that they call (a bit each).
  * Source: google/perfetto protos/perfetto/trace, 2026-08.
  */
-#ifndef FP_PERFETTO_WRITE_H
-#define FP_PERFETTO_WRITE_H
+#pragma once
 
 #include "core/utf8_names.h"
 #include "core/batch.h"
@@ -78,5 +77,3 @@ int fp_perfetto_put(struct fp_perfetto *w, const struct fp_batch *b, struct fp_b
 int fp_perfetto_end(struct fp_perfetto *w, struct fp_buf *out);
 
 /* cffi-end */
-
-#endif

@@ -14,8 +14,7 @@
  * Memory: the model's growth, nested levels, 4 bytes a name, 12 bytes a frame of a context.
  * Source: LLVM's SampleProf.h and SampleProfReader.cpp.
  */
-#ifndef FP_PGO_BINARY_H
-#define FP_PGO_BINARY_H
+#pragma once
 
 #include "pgo/read.h"
 
@@ -67,5 +66,3 @@ void fp_pgo_binary_begin(struct fp_pgo_binary *b, int section);
 int fp_pgo_binary_feed(struct fp_pgo_binary *b, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

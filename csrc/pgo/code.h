@@ -8,8 +8,7 @@
  * Units: link-time addresses; executions.  Memory: linear in the bytes of code that runs cover.
  * Source: Intel's Software Developer's Manual, volume 2, appendix A; llvm-profgen has the same rule for wrong runs.
  */
-#ifndef FP_PGO_CODE_H
-#define FP_PGO_CODE_H
+#pragma once
 
 #include "core/fp.h"
 
@@ -49,5 +48,3 @@ int fp_pgo_instructions(struct fp_pgo_executed *e, int machine, const uint8_t *c
 uint32_t fp_pgo_x86_length(const uint8_t *p, uint64_t n, int is_64, int *leaves);
 
 /* cffi-end */
-
-#endif

@@ -13,8 +13,7 @@
  * Columns: taken, mispredicted and straight, as of branch stacks; without branches one.  Memory: the model's growth.
  * Source: BOLT's DataReader.cpp.
  */
-#ifndef FP_PGO_FDATA_H
-#define FP_PGO_FDATA_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -43,5 +42,3 @@ void fp_pgo_fdata_free(struct fp_pgo_fdata *r);
 int fp_pgo_fdata_feed(struct fp_pgo_fdata *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

@@ -13,8 +13,7 @@
  * Columns: enum fp_pgo_column.  Memory: the model's growth, nested levels.
  * Source: LLVM's SampleProfReader.cpp.
  */
-#ifndef FP_PGO_READ_H
-#define FP_PGO_READ_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -47,5 +46,3 @@ void fp_pgo_reader_free(struct fp_pgo_reader *r);
 int fp_pgo_feed(struct fp_pgo_reader *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

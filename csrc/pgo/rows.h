@@ -1,7 +1,6 @@
 /* pgo/rows.h - the levels of a profile that is read, and its rows (pgo/read.h): for the text and the binary encodings.
  */
-#ifndef FP_PGO_ROWS_H
-#define FP_PGO_ROWS_H
+#pragma once
 
 #include "pgo/read.h"
 
@@ -26,5 +25,3 @@ void fp_pgo_open_level(struct fp_pgo_reader *r, uint32_t depth, uint32_t caller,
 /* Adds a row of the frames of callers of `depth` levels, then of up to two frames.  0 or FP_FULL. */
 int fp_pgo_add_row(struct fp_pgo_reader *r, uint32_t depth, uint32_t first, uint32_t second, uint32_t column,
                    uint64_t value, struct fp_batch *out);
-
-#endif

@@ -4,9 +4,6 @@
  * disassembles it at the location's address, and panics if the location has none.  So the mapping of such a location
  * gets a file name that cannot exist: "(no address)//usr/lib/libc.so.6".  Titles and -focus still match the name.
  */
-#ifndef FP_PPROF_NO_ADDRESS_H
-#define FP_PPROF_NO_ADDRESS_H
+#pragma once
 
 static const char fp_pprof_no_address[] = "(no address)/";
-
-#endif

@@ -19,8 +19,7 @@
  * Memory: linear in the tables and in the distinct stacks and label sets.
  * Source: google/pprof proto/profile.proto.  Errors are those of CheckValid in its Go package `profile`.
  */
-#ifndef FP_PPROF_READ_H
-#define FP_PPROF_READ_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/buf.h"
@@ -98,5 +97,3 @@ int fp_pprof_resolve(struct fp_pprof_reader *r, struct fp_err *err);
 int fp_pprof_feed(struct fp_pprof_reader *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

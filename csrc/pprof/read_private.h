@@ -1,7 +1,6 @@
 /* pprof/read_private.h - shared by the C files of the reader: read.c reads the profile's own fields, read_tables.c the
  * tables, read_samples.c the samples. */
-#ifndef FP_PPROF_READ_PRIVATE_H
-#define FP_PPROF_READ_PRIVATE_H
+#pragma once
 
 #include "core/guard.h"
 #include "core/wire.h"
@@ -89,5 +88,3 @@ int fp_pprof_take_string(struct fp_pprof_reader *r, const struct fp_wire_field *
 /* *id becomes the model's id of the string at `index` of the string table.  The reference to it is at `at`.  0 or an
  * error; when lenient, an index outside the table is counted, and *id is 0. */
 int fp_pprof_resolve_string(struct fp_pprof_reader *r, uint64_t index, uint64_t at, uint32_t *id, struct fp_err *err);
-
-#endif

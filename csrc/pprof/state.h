@@ -1,6 +1,5 @@
 /* What the reader of pprof profiles remembers; private to this folder. */
-#ifndef FP_PPROF_STATE_H
-#define FP_PPROF_STATE_H
+#pragma once
 
 #include "core/buf.h"
 #include "core/model.h"
@@ -50,5 +49,3 @@ struct fp_pprof_feed_state {
     int32_t has_samples;
     uint64_t samples_at;
 };
-
-#endif

@@ -16,8 +16,7 @@
  * Memory: linear in the model's tables.
  * Source: google/pprof proto/profile.proto.
  */
-#ifndef FP_PPROF_WRITE_H
-#define FP_PPROF_WRITE_H
+#pragma once
 
 #include "core/utf8_names.h"
 #include "core/batch.h"
@@ -105,5 +104,3 @@ int fp_pprof_put(struct fp_pprof_writer *w, const struct fp_batch *in, const int
 int fp_pprof_mappings(struct fp_pprof_writer *w, uint32_t program, struct fp_buf *out);
 
 /* cffi-end */
-
-#endif

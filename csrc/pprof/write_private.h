@@ -1,6 +1,5 @@
 /* pprof/write_private.h - the functions of write_tables.c that write.c, the samples, uses. */
-#ifndef FP_PPROF_WRITE_PRIVATE_H
-#define FP_PPROF_WRITE_PRIVATE_H
+#pragma once
 
 #include "core/array.h"
 #include "core/guard.h"
@@ -17,5 +16,3 @@ uint32_t fp_pprof_new_location(struct fp_pprof_writer *w, uint32_t frame, struct
 
 /* The location named "[no stack]", written at its first use. */
 uint32_t fp_pprof_no_stack(struct fp_pprof_writer *w, struct fp_buf *out);
-
-#endif

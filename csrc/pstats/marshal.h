@@ -28,8 +28,7 @@
  * only its description remains, as a text; other texts in it become strings only if a later value refers to them.
  * Source: CPython's Python/marshal.c.
  */
-#ifndef FP_PSTATS_MARSHAL_H
-#define FP_PSTATS_MARSHAL_H
+#pragma once
 
 #include "core/buf.h"
 #include "core/model.h"
@@ -103,5 +102,3 @@ void fp_pstats_marshal_number_dict(struct fp_pstats_marshal *m);
  * offset of the value. */
 int fp_pstats_marshal_read(struct fp_pstats_marshal *m, const struct fp_window *in, size_t *pos,
                            struct fp_pstats_marshal_value *value, struct fp_err *err);
-
-#endif

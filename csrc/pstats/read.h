@@ -17,8 +17,7 @@
  *
  * Memory: linear in functions and in values that others refer to.
  */
-#ifndef FP_PSTATS_READ_H
-#define FP_PSTATS_READ_H
+#pragma once
 
 #include "core/batch.h"
 #include "pstats/marshal.h"
@@ -69,5 +68,3 @@ void fp_pstats_reader_free(struct fp_pstats_reader *r);
 int fp_pstats_feed(struct fp_pstats_reader *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

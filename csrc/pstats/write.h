@@ -14,8 +14,7 @@
  *
  * Memory: linear in functions and pairs of caller and callee.
  */
-#ifndef FP_PSTATS_WRITE_H
-#define FP_PSTATS_WRITE_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/buf.h"
@@ -82,5 +81,3 @@ int fp_pstats_put(struct fp_pstats_writer *w, const struct fp_batch *in, struct 
 int fp_pstats_take(struct fp_pstats_writer *w, struct fp_buf *out, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

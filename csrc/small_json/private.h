@@ -1,6 +1,5 @@
 /* small_json/private.h - what the files of this folder share: the state of a reader. */
-#ifndef FP_SMALL_JSON_PRIVATE_H
-#define FP_SMALL_JSON_PRIVATE_H
+#pragma once
 
 #include "core/json_shape.h"
 #include "core/marshal.h"
@@ -68,5 +67,3 @@ void fp_small_json_cost(const struct fp_model *m, struct fp_batch *out, uint32_t
 static inline void fp_small_json_put(struct fp_batch *out, uint32_t column, int64_t value) {
     out->values[(size_t)column * out->cap + out->n - 1] = value;
 }
-
-#endif

@@ -22,8 +22,7 @@
  * tree, and cost centres.  pyinstrument: frames, or the depth of the tree.  StackProf: frames and edges, 8 bytes for
  * each sample with a time.  Safari: 12 bytes a sample.
  */
-#ifndef FP_SMALL_JSON_READ_H
-#define FP_SMALL_JSON_READ_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -66,5 +65,3 @@ int fp_small_json_feed(struct fp_small_json *s, struct fp_window *in, struct fp_
 void fp_small_json_thread(const struct fp_small_json *s, uint32_t i, uint32_t *name, uint32_t *id);
 
 /* cffi-end */
-
-#endif

@@ -9,8 +9,7 @@
  *
  * Memory: linear in frames, profiles and distinct stacks.
  */
-#ifndef FP_SPEEDSCOPE_READ_H
-#define FP_SPEEDSCOPE_READ_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -73,5 +72,3 @@ void fp_speedscope_again(struct fp_speedscope_read *r);
 int fp_speedscope_feed(struct fp_speedscope_read *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

@@ -17,8 +17,7 @@
  * Memory: linear in distinct functions, parts and threads and open calls or the frames of a stack of each thread; plus
  * the packed rows that the caller keeps.
  */
-#ifndef FP_SPEEDSCOPE_WRITE_H
-#define FP_SPEEDSCOPE_WRITE_H
+#pragma once
 
 #include "core/utf8_names.h"
 #include "core/batch.h"
@@ -108,5 +107,3 @@ int fp_speedscope_put_weights(struct fp_speedscope *w, struct fp_window *in, uin
 int fp_speedscope_put_frames(struct fp_speedscope *w, uint32_t *from, struct fp_buf *out);
 
 /* cffi-end */
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Source: DWARF 5, section 7.5.3.
  */
-#ifndef FP_ABBREVIATIONS_H
-#define FP_ABBREVIATIONS_H
+#pragma once
 
 #include "symbols/dwarf.h"
 #include "symbols/pairs.h"
@@ -62,5 +61,3 @@ static inline void fp_dwarf_skip_entry(const struct fp_dwarf_abbreviations *t, c
     struct fp_dwarf_value v;
     for (uint32_t i = a->first; i < a->end && !c->bad; i++) fp_dwarf_take_form(c, &t->forms, t->attributes[i].form, &v);
 }
-
-#endif

@@ -10,8 +10,7 @@
  *   CIE   0c 07 08    CFA = r7 + 8         90 01    r16 at CFA + 1 * -8
  *   FDE   44          address += 4         0e 20    CFA = r7 + 32
  */
-#ifndef FP_CFI_H
-#define FP_CFI_H
+#pragma once
 
 #include "symbols/unwind.h"
 
@@ -110,5 +109,3 @@ int fp_cfi_next(struct fp_cfi_run *r);
 
 /* A word of the file's content at a link-time address.  1 or 0. */
 int fp_unwind_read_file(const struct fp_unwind_file *f, uint64_t address, uint8_t *to, size_t n);
-
-#endif

@@ -5,8 +5,7 @@
  * bytes follows, and offsets in the unit have 8 bytes ("64-bit DWARF") instead of 4.  Source: DWARF 5, sections 7.4 to
  * 7.6.
  */
-#ifndef FP_DWARF_H
-#define FP_DWARF_H
+#pragma once
 
 #include "core/fp.h"
 
@@ -234,5 +233,3 @@ uint64_t fp_dwarf_address(const struct fp_dwarf *d, const struct fp_dwarf_unit *
 /* The string of a value; empty if the value is not a string, or not in this file. */
 struct fp_dwarf_bytes fp_dwarf_string(const struct fp_dwarf *d, const struct fp_dwarf_unit *u, uint64_t form,
                                       const struct fp_dwarf_value *v);
-
-#endif

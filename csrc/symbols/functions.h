@@ -8,8 +8,7 @@
  * units, 16 a piece of their code.  Loses: units that are damaged, from the damage on; calls nested deeper than
  * FP_DWARF_DEEPEST.  Source: DWARF 5, section 3.3.
  */
-#ifndef FP_FUNCTIONS_H
-#define FP_FUNCTIONS_H
+#pragma once
 
 #include "symbols/units.h"
 
@@ -54,5 +53,3 @@ int fp_dwarf_functions_declared(struct fp_dwarf_functions *f, uint64_t offset, s
 /* The name of the function whose entry is at `offset` of .debug_info: the linkage name if there is one.  1, or 0
  * if there is no readable name. */
 int fp_dwarf_functions_name(struct fp_dwarf_functions *f, uint64_t offset, struct fp_dwarf_bytes *name);
-
-#endif

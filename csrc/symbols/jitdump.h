@@ -15,8 +15,7 @@
  * Code is identified by its offset in the file, because memory is reused for other code.
  * Source: Linux tools/perf/Documentation/jitdump-specification.txt.
  */
-#ifndef FP_JITDUMP_H
-#define FP_JITDUMP_H
+#pragma once
 
 #include "core/fp.h"
 
@@ -59,5 +58,3 @@ const struct fp_jitdump_code *fp_jitdump_codes(const struct fp_jitdump *j, uint6
 int fp_jitdump_find(struct fp_jitdump *j, uint64_t offset, struct fp_jitdump_place *place);
 
 /* cffi-end */
-
-#endif

@@ -7,8 +7,7 @@
  * functions and data; other lines, such as absolute symbols, are skipped.
  * Source: Linux kernel/kallsyms.c.
  */
-#ifndef FP_KALLSYMS_H
-#define FP_KALLSYMS_H
+#pragma once
 
 #include "core/fp.h"
 
@@ -37,5 +36,3 @@ int64_t fp_kallsyms_find(const struct fp_kallsyms *k, uint64_t address);
 int64_t fp_kallsyms_named(const struct fp_kallsyms *k, const uint8_t *text, const uint8_t *name, size_t n);
 
 /* cffi-end */
-
-#endif

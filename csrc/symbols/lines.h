@@ -16,8 +16,7 @@
  * Loses: columns, statements, views; the later of two sequences for the same addresses, and those at address 0,
  * where a linker puts dropped code.  Source: DWARF 5, section 6.2, and the same of versions 2 to 4.
  */
-#ifndef FP_LINES_H
-#define FP_LINES_H
+#pragma once
 
 #include "symbols/dwarf.h"
 
@@ -90,5 +89,3 @@ int fp_dwarf_lines_declared(struct fp_dwarf_lines *l, uint64_t function, uint32_
 int fp_dwarf_lines_name(struct fp_dwarf_lines *l, uint64_t function, struct fp_dwarf_bytes *name);
 
 /* cffi-end */
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Source: Linux fs/proc/task_mmu.c.
  */
-#ifndef FP_MAPS_H
-#define FP_MAPS_H
+#pragma once
 
 #include "core/fp.h"
 
@@ -22,5 +21,3 @@ struct fp_maps_range {
 size_t fp_maps_lines(const uint8_t *text, size_t n, struct fp_maps_range *found, size_t most, size_t *n_found);
 
 /* cffi-end */
-
-#endif

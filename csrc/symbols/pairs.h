@@ -1,6 +1,5 @@
 /* symbols/pairs.h - sorts pairs of a key and a payload. */
-#ifndef FP_PAIRS_H
-#define FP_PAIRS_H
+#pragma once
 
 #include "core/fp.h"
 
@@ -25,5 +24,3 @@ static inline size_t fp_pairs_upper(const struct fp_pairs_item *pairs, size_t n,
     }
     return low;
 }
-
-#endif

@@ -6,8 +6,7 @@
  *   owner 1: [100, 200)                    pieces: 100 -> 1, 120 -> 2, 150 -> 1, 200 -> 0
  *   owner 2: [120, 150)
  */
-#ifndef FP_RANGES_H
-#define FP_RANGES_H
+#pragma once
 
 #include "symbols/dwarf.h"
 #include "symbols/pairs.h"
@@ -41,5 +40,3 @@ static inline uint32_t fp_dwarf_owner(const struct fp_pairs_item *pieces, uint32
     const size_t at = fp_pairs_upper(pieces, n, address);
     return at ? (uint32_t)pieces[at - 1].value : 0;
 }
-
-#endif

@@ -10,8 +10,7 @@
  * Supports only the relocations of debug sections: whole addresses of 32 and 64 bits.
  * Source: System V ABI, chapter 4, "Relocation"; the supplements of the processors.
  */
-#ifndef FP_RELOCATE_H
-#define FP_RELOCATE_H
+#pragma once
 
 #include "symbols/symtab.h"
 
@@ -27,5 +26,3 @@ int fp_relocate(uint8_t *data, size_t n, const uint8_t *relocations, size_t n_re
                 const uint8_t *symbols, size_t n_symbols, uint32_t machine, uint32_t flags);
 
 /* cffi-end */
-
-#endif

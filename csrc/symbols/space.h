@@ -11,8 +11,7 @@
  * So a fork takes constant time, any other change logarithmic time and memory.  The priorities of nodes come from a
  * random secret, so no file can make the tree deep.
  */
-#ifndef FP_SPACE_H
-#define FP_SPACE_H
+#pragma once
 
 #include "core/fp.h"
 
@@ -59,5 +58,3 @@ uint64_t fp_space_generation(struct fp_space *s, uint32_t pid);
 
 /* fp_space_new for the owner of *to, which is NULL. */
 void fp_space_begin(struct fp_space **to);
-
-#endif

@@ -1,6 +1,5 @@
 /* symbols/starts.h - the symbol at an address, among sorted starts. */
-#ifndef FP_STARTS_H
-#define FP_STARTS_H
+#pragma once
 
 #include "core/fp.h"
 
@@ -18,5 +17,3 @@ static inline int64_t fp_starts_last(const uint64_t *starts, size_t n, uint64_t 
     }
     return (int64_t)low - 1;
 }
-
-#endif

@@ -12,8 +12,7 @@
  *
  * Source: System V ABI, chapter 4, "Symbol Table"; Linux tools/perf/util/symbol.c, choose_best_symbol.
  */
-#ifndef FP_SYMTAB_H
-#define FP_SYMTAB_H
+#pragma once
 
 #include "core/fp.h"
 
@@ -52,5 +51,3 @@ void fp_symtab_free(struct fp_symtab *s);
 int64_t fp_symtab_find(const struct fp_symtab *s, uint64_t address);
 
 /* cffi-end */
-
-#endif

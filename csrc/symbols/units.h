@@ -11,8 +11,7 @@
  * file 1 at line 17.  Memory: linear in units, and in the abbreviations of the needed ones.  Source: DWARF 5,
  * chapters 2, 3 and 7.5.
  */
-#ifndef FP_UNITS_H
-#define FP_UNITS_H
+#pragma once
 
 #include "symbols/abbreviations.h"
 #include "symbols/ranges.h"
@@ -98,5 +97,3 @@ static inline struct fp_dwarf_cursor fp_dwarf_entries_from(const struct fp_dwarf
     if (!c.bad) c.end = u->d->sections[FP_DWARF_INFO].p + unit->end;
     return c;
 }
-
-#endif

@@ -20,8 +20,7 @@
  * Memory of a table: 6 bytes a row (about 1.0 MB for 1 MB of .eh_frame), 8 bytes a function.
  * Source: DWARF 5, section 6.4; LSB 5, "Exception Frames"; System V ABI supplements of x86-64 and AArch64.
  */
-#ifndef FP_UNWIND_H
-#define FP_UNWIND_H
+#pragma once
 
 #include "symbols/dwarf.h"
 
@@ -156,5 +155,3 @@ int fp_unwind_stack(struct fp_unwind *u, const struct fp_unwind_sample *sample, 
                     struct fp_unwind_frame *frames, uint32_t most, uint32_t *n, uint32_t *why);
 
 /* cffi-end */
-
-#endif

@@ -1,7 +1,6 @@
 /* symbols/unwind_machine.h - a processor's registers and conventions, and declarations shared by the unwinder's files.
  */
-#ifndef FP_UNWIND_MACHINE_H
-#define FP_UNWIND_MACHINE_H
+#pragma once
 
 #include "symbols/cfi.h"
 
@@ -93,5 +92,3 @@ struct fp_unwind_registers {
  * FP_UNWIND_BROKEN. */
 enum fp_unwind_end fp_unwind_evaluate(struct fp_dwarf_bytes block, const struct fp_unwind_registers *registers,
                                       const struct fp_unwind_words *words, const uint64_t *pushed, uint64_t *result);
-
-#endif

@@ -13,8 +13,7 @@
  * The caller finds and decompresses the parts.  Memory: strings, frames, and a stack for each thread.
  * Source: CPython's InternalDocs/profiling_binary_format.md and Modules/_remote_debugging/binary_io.h.
  */
-#ifndef FP_TACHYON_READ_H
-#define FP_TACHYON_READ_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -56,5 +55,3 @@ int fp_tachyon_feed(struct fp_tachyon *f, struct fp_window *in, struct fp_batch 
 uint32_t fp_tachyon_thread(const struct fp_tachyon *f, uint32_t i, uint64_t *id);
 
 /* cffi-end */
-
-#endif

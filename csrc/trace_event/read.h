@@ -24,8 +24,7 @@
  *
  * Memory: linear in distinct names and threads, open calls, and FP_TRACE_EVENT_RECORDS.
  */
-#ifndef FP_TRACE_EVENT_READ_H
-#define FP_TRACE_EVENT_READ_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/buf.h"
@@ -225,5 +224,3 @@ void fp_trace_event_set_track(struct fp_trace_event_read *r, uint32_t thread);
 int fp_trace_event_feed(struct fp_trace_event_read *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

@@ -9,8 +9,7 @@
  *   divide.c  calls that an annotation divides
  *   async.c   asynchronous calls, paired by their ids
  */
-#ifndef FP_TRACE_EVENT_READ_PRIVATE_H
-#define FP_TRACE_EVENT_READ_PRIVATE_H
+#pragma once
 
 #include "core/array.h"
 #include "core/guard.h"
@@ -186,5 +185,3 @@ void fp_trace_event_lane_pop(struct fp_trace_event_lanes *l, uint32_t lane);
 /* Drops all calls, to use the lanes for another thread. */
 void fp_trace_event_lanes_reset(struct fp_trace_event_lanes *l, uint32_t thread);
 void fp_trace_event_lanes_free(struct fp_trace_event_lanes *l);
-
-#endif

@@ -17,8 +17,7 @@
  *
  * Memory: linear in distinct functions.
  */
-#ifndef FP_TRACE_EVENT_WRITE_H
-#define FP_TRACE_EVENT_WRITE_H
+#pragma once
 
 #include "core/utf8_names.h"
 #include "core/batch.h"
@@ -75,5 +74,3 @@ int fp_trace_event_write_put(struct fp_trace_event_write *w, const struct fp_bat
 int fp_trace_event_write_end(struct fp_trace_event_write *w, struct fp_buf *out);
 
 /* cffi-end */
-
-#endif

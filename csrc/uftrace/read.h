@@ -16,8 +16,7 @@
  * Memory: functions, open calls of a thread, and 16 bytes for each switch.
  * Source: uftrace's uftrace.h, utils/fstack.c, utils/perf.c; files of uftrace 0.13.
  */
-#ifndef FP_UFTRACE_READ_H
-#define FP_UFTRACE_READ_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -60,5 +59,3 @@ int fp_uftrace_define(struct fp_uftrace *u, uint32_t function, const uint8_t *si
 int fp_uftrace_feed(struct fp_uftrace *u, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

@@ -11,8 +11,7 @@
  * Memory: linear in the file's distinct stacks, 4 bytes for each frame and 120 for each stack, and frames.  The model
  * gets stacks when they become rows.
  */
-#ifndef FP_DHAT_DHAT_H
-#define FP_DHAT_DHAT_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -71,5 +70,3 @@ int fp_dhat_place(struct fp_dhat *d, uint32_t string, uint64_t address, uint32_t
 int fp_dhat_rows(struct fp_dhat *d, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

@@ -1,6 +1,5 @@
 /* valgrind/dhat_private.h - between reading a DHAT profile and its rows. */
-#ifndef FP_DHAT_DHAT_PRIVATE_H
-#define FP_DHAT_DHAT_PRIVATE_H
+#pragma once
 
 #include "core/json_shape.h"
 #include "valgrind/dhat.h"
@@ -56,5 +55,3 @@ int fp_dhat_add(struct fp_dhat_reader *d, uint32_t stack, const int64_t *v, uint
 
 /* Whether no other place has the address of this one: it is a frame of its own. */
 int fp_dhat_is_alone(const struct fp_dhat_reader *d, uint32_t string);
-
-#endif

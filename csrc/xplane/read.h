@@ -15,8 +15,7 @@
  * Memory: names, lines, kinds of events; open calls.
  * Source: tsl/profiler/protobuf/xplane.proto; files of JAX 0.10.
  */
-#ifndef FP_XPLANE_READ_H
-#define FP_XPLANE_READ_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -64,5 +63,3 @@ void fp_xplane_free(struct fp_xplane *x);
 int fp_xplane_feed(struct fp_xplane *x, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

@@ -10,8 +10,7 @@
  *
  * Each mode has its own struct, private to its file.
  */
-#ifndef FP_XRAY_PRIVATE_H
-#define FP_XRAY_PRIVATE_H
+#pragma once
 
 #include "xray/read.h"
 
@@ -52,5 +51,3 @@ void fp_xray_index_free(struct fp_xray_index *index);
 void fp_xray_fdr_free(struct fp_xray_fdr *f);
 void fp_xray_basic_free(struct fp_xray_basic *b);
 void fp_xray_profile_free(struct fp_xray_profile *q);
-
-#endif

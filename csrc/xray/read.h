@@ -7,8 +7,7 @@
  * Sources: llvm/lib/XRay and compiler-rt/lib/xray of LLVM 8 to 22, and logs written by their runtimes.  Where the
  * format documents and the logs differ, this follows the logs (docs/formats/xray.md).
  */
-#ifndef FP_XRAY_READ_H
-#define FP_XRAY_READ_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -197,5 +196,3 @@ uint64_t fp_xray_share_at(const struct fp_xray_share *s);
 void fp_xray_await(uint64_t *awaited, uint64_t buffer);
 
 /* cffi-end */
-
-#endif

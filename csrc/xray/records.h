@@ -29,8 +29,7 @@
  *
  * `05 02 00 40 42 0f 00 00 00 00 00 ...` is: 0x05 = 0b0000010_1: metadata, kind 2 (new CPU), CPU 2, TSC 1,000,000.
  */
-#ifndef FP_XRAY_RECORDS_H
-#define FP_XRAY_RECORDS_H
+#pragma once
 
 #include "core/fp.h"
 
@@ -73,5 +72,3 @@ static inline uint64_t fp_xray_wall_us(const uint8_t *p, int swap) {
 static inline uint64_t fp_xray_v1_stride(uint64_t buffer_size) {
     return buffer_size < 48 ? 0 : buffer_size;
 }
-
-#endif

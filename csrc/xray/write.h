@@ -4,8 +4,7 @@
  * Source: compiler-rt/lib/xray/xray_fdr_log_writer.h and llvm/lib/XRay
  * (the readers) of LLVM 8 to 22.
  */
-#ifndef FP_XRAY_WRITE_H
-#define FP_XRAY_WRITE_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/buf.h"
@@ -54,5 +53,3 @@ int fp_xray_write_put(struct fp_xray_write *w, const struct fp_batch *b, struct 
 int fp_xray_write_end(struct fp_xray_write *w, struct fp_buf *out);
 
 /* cffi-end */
-
-#endif

@@ -1,6 +1,5 @@
 /* bridges/budget/bins.h - a histogram of whole numbers of any size.  Private. */
-#ifndef FP_BINS_H
-#define FP_BINS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@ static inline uint32_t fp_bins_of(uint64_t v) {
 static inline uint64_t fp_bins_begin(uint32_t bin) {
     return bin < 64 ? bin : (uint64_t)(32 + bin % 32) << (bin / 32 - 1);
 }
-
-#endif

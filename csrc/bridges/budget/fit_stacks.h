@@ -18,8 +18,7 @@
  *
  * Memory: linear in the model's stacks, and the packed rows that the caller allows.
  */
-#ifndef FP_FIT_STACKS_H
-#define FP_FIT_STACKS_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/buf.h"
@@ -97,5 +96,3 @@ int fp_fit_stacks_cut(struct fp_fit_stacks *t, uint32_t least);
 int fp_fit_stacks_batch(struct fp_fit_stacks *t, struct fp_batch *b, const uint32_t *columns, double *pruned);
 
 /* cffi-end */
-
-#endif

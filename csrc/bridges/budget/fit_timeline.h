@@ -24,8 +24,7 @@
  *
  * Memory: linear in open calls and in threads, 45 KiB a group, and the packed rows that the caller allows.
  */
-#ifndef FP_FIT_TIMELINE_H
-#define FP_FIT_TIMELINE_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/buf.h"
@@ -103,5 +102,3 @@ void fp_fit_timeline_begin(struct fp_fit_timeline *f, uint32_t group, uint32_t l
 int fp_fit_timeline_take(struct fp_fit_timeline *f, uint32_t group, struct fp_window *in, struct fp_batch *out);
 
 /* cffi-end */
-
-#endif

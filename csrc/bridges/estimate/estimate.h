@@ -23,8 +23,7 @@
  * Order of calls: fp_estimate_new, fp_estimate_set_values, fp_estimate_put for each batch, fp_estimate_end,
  * fp_estimate_pull until FP_DONE.
  */
-#ifndef FP_ESTIMATE_H
-#define FP_ESTIMATE_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -98,5 +97,3 @@ uint32_t fp_estimate_costliest_object(const struct fp_estimate *e);
 int fp_estimate_pull(struct fp_estimate *e, uint32_t thread, struct fp_batch *out);
 
 /* cffi-end */
-
-#endif

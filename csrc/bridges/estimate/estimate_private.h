@@ -6,8 +6,7 @@
  *   estimate_walk.c    the contexts: from the roots along the arcs
  *   estimate_rows.c    the rows: the details that fit, costs divided over contexts
  */
-#ifndef FP_ESTIMATE_PRIVATE_H
-#define FP_ESTIMATE_PRIVATE_H
+#pragma once
 
 #include <math.h>
 
@@ -171,5 +170,3 @@ void fp_estimate_flow_walk(struct fp_estimate *e, uint32_t callers);
 void fp_estimate_rows_make(struct fp_estimate *e);
 void fp_estimate_rows_free(struct fp_estimate_rows *r);
 int fp_estimate_rows_pull(struct fp_estimate *e, uint32_t thread, struct fp_batch *out);
-
-#endif

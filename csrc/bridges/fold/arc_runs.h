@@ -22,8 +22,7 @@
  *
  * Memory: 32 bytes a function for each struct fp_arc_sums.
  */
-#ifndef FP_ARC_RUNS_H
-#define FP_ARC_RUNS_H
+#pragma once
 
 #include "bridges/fold/fold.h"
 
@@ -87,5 +86,3 @@ int fp_arc_sums_begin(struct fp_arc_sums *s, const uint8_t *bytes, const size_t 
 int fp_arc_sums_pull(struct fp_arc_sums *s, uint64_t *to, size_t n, size_t *got, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

@@ -11,8 +11,7 @@
  * calls also gets an index of its pages, which is quicker than the table.  Counts are integers, so histograms of
  * different threads are added up exactly, in any order.
  */
-#ifndef FP_DURATIONS_H
-#define FP_DURATIONS_H
+#pragma once
 
 #include "core/model.h"
 
@@ -82,5 +81,3 @@ static inline uint64_t fp_durations_middle(uint32_t bucket) {
     const uint32_t shift = bucket / each - 1;
     return ((uint64_t)(each + bucket % each) << shift) + (((uint64_t)1 << shift) - 1) / 2;
 }
-
-#endif

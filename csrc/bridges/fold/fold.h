@@ -48,8 +48,7 @@
  * A switch between threads takes time linear in the depth of both stacks, so a batch with many switches is first sorted
  * by thread, which does not change the sums.
  */
-#ifndef FP_FOLD_H
-#define FP_FOLD_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/merge.h"
@@ -312,5 +311,3 @@ int fp_fold_graph(struct fp_fold_out *o, struct fp_batch *out, struct fp_err *er
 int fp_fold_stacks(struct fp_fold_tree *t, uint64_t ticks_per_second, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

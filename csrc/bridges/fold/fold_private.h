@@ -8,8 +8,7 @@
  *   fold_merge.c  such records merged and turned into stacks rows
  *   fold_join.c   joins folds of different threads
  */
-#ifndef FP_FOLD_PRIVATE_H
-#define FP_FOLD_PRIVATE_H
+#pragma once
 
 #include "bridges/fold/durations.h"
 #include "bridges/fold/fold.h"
@@ -122,5 +121,3 @@ static inline uint8_t *fp_fold_tree_record(uint8_t *to, uint32_t levels, uint32_
     to = fp_varint(to, self);
     return fp_varint(to, calls);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * For each function: the first line of its own file with a cost or a call.  Lines of other files belong to inlined
  * code.
  */
-#ifndef FP_FIRST_LINES_H
-#define FP_FIRST_LINES_H
+#pragma once
 
 #include "bridges/project/project.h"
 
@@ -25,5 +24,3 @@ int fp_first_lines_graph(struct fp_first_lines *l, const struct fp_model *model,
 int fp_first_lines_stacks(struct fp_first_lines *l, const struct fp_project *s);
 
 /* cffi-end */
-
-#endif

@@ -18,8 +18,7 @@
  * the positions and arcs of a graph.  To limit it, the caller pulls the graph so far, adds it to the previous ones, and
  * continues after fp_project_empty.
  */
-#ifndef FP_PROJECT_H
-#define FP_PROJECT_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/buf.h"
@@ -127,5 +126,3 @@ void fp_project_empty(struct fp_project *s);
 
 /* The key of a row's sum, after fp_project_put. */
 uint32_t fp_project_key(const struct fp_project *s, uint32_t stack, uint32_t thread);
-
-#endif

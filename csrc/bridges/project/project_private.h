@@ -5,8 +5,7 @@
  *   project_tree.c       the tree of the stacks of one group
  *   project_graph.c      the graph of one group
  */
-#ifndef FP_PROJECT_PRIVATE_H
-#define FP_PROJECT_PRIVATE_H
+#pragma once
 
 #include "bridges/project/project.h"
 #include "core/array.h"
@@ -67,5 +66,3 @@ static inline const uint32_t *fp_project_chain(const struct fp_project *s, uint3
 
 /* Sets s->chain_of[frame]: the positions of a frame.  0 or FP_E_MALFORMED. */
 int fp_project_resolve(struct fp_project *s, uint32_t frame, struct fp_err *err);
-
-#endif

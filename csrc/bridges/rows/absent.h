@@ -2,8 +2,7 @@
  *
  *   items 0 2 1 2   valid 1111   text 2      becomes   valid 1010
  */
-#ifndef FP_ABSENT_H
-#define FP_ABSENT_H
+#pragma once
 
 #include "core/fp.h"
 
@@ -13,5 +12,3 @@
 void fp_absent(const uint32_t *items, uint8_t *valid, uint32_t n, uint32_t text);
 
 /* cffi-end */
-
-#endif

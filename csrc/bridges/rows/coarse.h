@@ -9,8 +9,7 @@
  * Each batch is changed in place.  Adjacent rows that become equal are summed; for other equal rows use
  * bridges/sums/aggregate.h.
  */
-#ifndef FP_COARSE_H
-#define FP_COARSE_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -50,5 +49,3 @@ int fp_coarse_batch(struct fp_coarse *c, struct fp_batch *b, struct fp_err *err)
 int fp_coarse_base(struct fp_model *model, struct fp_batch *b, uint32_t key, uint32_t text, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

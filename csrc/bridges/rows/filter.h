@@ -7,8 +7,7 @@
  * A function matches if its name and its object match.  The caller decides: FP_NEEDS requests an answer once for each
  * distinct name, and for the address of each frame without a function.
  */
-#ifndef FP_FILTER_H
-#define FP_FILTER_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/buf.h"
@@ -58,5 +57,3 @@ void fp_filter_answer(struct fp_filter *f, int matches);
 int fp_filter_batch(struct fp_filter *f, struct fp_batch *b, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

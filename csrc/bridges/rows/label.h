@@ -5,8 +5,7 @@
  * A given label replaces the sample's own ones of its key.  The given labels follow the others in a fixed order, so
  * equal sets of labels are one chain.
  */
-#ifndef FP_LABEL_H
-#define FP_LABEL_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -33,5 +32,3 @@ void fp_label_rows_free(struct fp_label_rows *l);
 int fp_label_rows_batch(struct fp_label_rows *l, struct fp_batch *b, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

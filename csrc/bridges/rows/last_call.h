@@ -10,8 +10,7 @@
  *
  * Memory: 8 bytes for each of the model's frames.
  */
-#ifndef FP_LAST_CALL_H
-#define FP_LAST_CALL_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -34,5 +33,3 @@ void fp_last_call_free(struct fp_last_call *l);
 int fp_last_call_batch(struct fp_last_call *l, struct fp_batch *b, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Memory: 4 bytes for each of the model's stacks.
  */
-#ifndef FP_LEAVES_H
-#define FP_LEAVES_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -34,5 +33,3 @@ void fp_leaves_free(struct fp_leaves *l);
 int fp_leaves_cut(struct fp_leaves *l, struct fp_batch *b);
 
 /* cffi-end */
-
-#endif

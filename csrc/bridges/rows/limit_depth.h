@@ -12,8 +12,7 @@
  *
  * Memory: 8 bytes for each of the model's stacks.
  */
-#ifndef FP_LIMIT_DEPTH_H
-#define FP_LIMIT_DEPTH_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -42,5 +41,3 @@ void fp_limit_depth_free(struct fp_limit_depth *s);
 int fp_limit_depth_put(struct fp_limit_depth *s, struct fp_batch *b);
 
 /* cffi-end */
-
-#endif

@@ -9,8 +9,7 @@
  *
  * Memory: linear in open calls and, for threads with very many lost entries, in their distinct functions.
  */
-#ifndef FP_NEST_H
-#define FP_NEST_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/clock.h"
@@ -42,5 +41,3 @@ int fp_nest_put(struct fp_nest *n, const struct fp_batch *in, uint32_t *from, st
 int fp_nest_end(struct fp_nest *n, struct fp_batch *out);
 
 /* cffi-end */
-
-#endif

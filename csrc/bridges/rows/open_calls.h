@@ -7,8 +7,7 @@
  *
  * Memory: linear in open calls and, for threads with such numbers, in their distinct functions.
  */
-#ifndef FP_OPEN_CALLS_H
-#define FP_OPEN_CALLS_H
+#pragma once
 
 #include "core/array.h"
 #include "core/model.h"
@@ -51,5 +50,3 @@ static inline void fp_open_leave(struct fp_open *o, struct fp_open_calls *t, uin
 
 /* Is a call of this function open? */
 int fp_open_has(struct fp_open *o, struct fp_open_calls *t, uint32_t thread, uint32_t function);
-
-#endif

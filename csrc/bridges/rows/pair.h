@@ -7,8 +7,7 @@
  * the functions that are equal, which are most, and leaves to the caller those that may have a counterpart.  Then
  * replace the ids of all rows.
  */
-#ifndef FP_PAIR_H
-#define FP_PAIR_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -74,5 +73,3 @@ int fp_pair_frames(struct fp_pair *p);
 int fp_pair_batch(struct fp_pair *p, struct fp_batch *b, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

@@ -4,8 +4,7 @@
  * Each id of a row is replaced by that of the renamed entry.  So two functions that get the same name in the same file
  * and object become one.  The caller provides the new name of each distinct name once.
  */
-#ifndef FP_RENAME_H
-#define FP_RENAME_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -46,5 +45,3 @@ int fp_rename_batch(struct fp_rename *r, struct fp_batch *b, struct fp_err *err)
 int fp_rename_answer(struct fp_rename *r, const uint8_t *p, size_t n);
 
 /* cffi-end */
-
-#endif

@@ -3,8 +3,7 @@
  * A frame that gets symbols, or loses its position, becomes other rows of the frame table, so every stack with that
  * frame becomes another stack.  This replaces the stacks of batches, with one lookup for each distinct stack.
  */
-#ifndef FP_RESTACK_H
-#define FP_RESTACK_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/buf.h"
@@ -71,5 +70,3 @@ int fp_restack_names(struct fp_restack *r, struct fp_err *err);
 int fp_restack_batch(struct fp_restack *r, struct fp_batch *b, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

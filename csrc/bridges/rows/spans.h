@@ -7,8 +7,7 @@
  *
  * Entries and exits are matched as in the stack machine (fold.h).  Memory: linear in the room and in open calls.
  */
-#ifndef FP_SPANS_H
-#define FP_SPANS_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -59,5 +58,3 @@ uint32_t fp_spans_longest(const struct fp_spans *s, uint32_t most, const struct 
                           uint64_t *shortest);
 
 /* cffi-end */
-
-#endif

@@ -4,8 +4,7 @@
  *
  * The caller decides which frames a key, a set of labels or a thread, adds.
  */
-#ifndef FP_TAG_H
-#define FP_TAG_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -35,5 +34,3 @@ int fp_tag_key(struct fp_tag *t, uint32_t key, const uint32_t *frames, uint32_t 
 int fp_tag_batch(struct fp_tag *t, struct fp_batch *b, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

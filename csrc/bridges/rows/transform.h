@@ -17,8 +17,7 @@
  *
  * Memory: 4 bytes for each of the model's stacks and frames, and what is linear in open calls.
  */
-#ifndef FP_TRANSFORM_H
-#define FP_TRANSFORM_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -94,5 +93,3 @@ int fp_transform_is_own(const struct fp_transform *t, uint32_t function);
 
 /* Private: what a function becomes that is not hidden. */
 uint32_t fp_transform_function(struct fp_transform *t, uint32_t function);
-
-#endif

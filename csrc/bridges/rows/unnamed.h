@@ -2,8 +2,7 @@
  *
  *   frames of mappings 1, 2, 1, 2, 2     mappings 1, 2   ends 2, 5   frames 1, 3, 2, 4, 5
  */
-#ifndef FP_UNNAMED_H
-#define FP_UNNAMED_H
+#pragma once
 
 #include "core/model.h"
 
@@ -30,5 +29,3 @@ void fp_unnamed_free(struct fp_unnamed *u);
 int fp_unnamed_find(struct fp_unnamed *u, const struct fp_model *m, uint32_t first, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

@@ -1,6 +1,5 @@
 /* bridges/rows/unrepresentable.h - counts the entries of a model that some targets cannot represent. */
-#ifndef FP_UNREPRESENTABLE_H
-#define FP_UNREPRESENTABLE_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -33,5 +32,3 @@ void fp_unrepresentable_threads(const struct fp_batch *b, uint8_t *seen, uint32_
 uint32_t fp_unrepresentable_cpus(const struct fp_batch *b);
 
 /* cffi-end */
-
-#endif

@@ -21,8 +21,7 @@
  * Memory: the packed rows, 32 bytes a block, 8 bytes a function of the model and 12 bytes for each of its strings and
  * functions.
  */
-#ifndef FP_AGGREGATE_H
-#define FP_AGGREGATE_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -105,5 +104,3 @@ int fp_aggregate_spill(struct fp_aggregate *a, uint8_t *to, size_t *at, size_t n
 size_t fp_aggregate_room(const struct fp_aggregate *a);
 
 /* cffi-end */
-
-#endif

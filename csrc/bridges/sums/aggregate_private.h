@@ -1,6 +1,5 @@
 /* bridges/sums/aggregate_private.h - the state of an aggregate.  Private. */
-#ifndef FP_AGGREGATE_PRIVATE_H
-#define FP_AGGREGATE_PRIVATE_H
+#pragma once
 
 #include "bridges/sums/aggregate.h"
 #include "bridges/sums/packed.h"
@@ -59,5 +58,3 @@ struct fp_aggregate_private {
     int32_t held; /* the row of a function that may have no others was read */
     uint32_t held_function;
 };
-
-#endif

@@ -7,8 +7,7 @@
  * Rows without a time stay in their batch.  Rows are sorted by core/rounds.h, which spills them
  * beyond rounds.most bytes: after FP_NEEDS the caller performs rounds.asks and calls again.
  */
-#ifndef FP_IN_TIME_H
-#define FP_IN_TIME_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/buf.h"
@@ -37,5 +36,3 @@ int fp_in_time_put(struct fp_in_time *s, struct fp_batch *b);
 int fp_in_time_take(struct fp_in_time *s, struct fp_batch *out);
 
 /* cffi-end */
-
-#endif

@@ -10,8 +10,7 @@
  *
  * Memory: a word for each input.  No rows are kept.
  */
-#ifndef FP_LINES_MERGE_H
-#define FP_LINES_MERGE_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -33,5 +32,3 @@ void fp_lines_merge_put(struct fp_lines_merge *m, uint32_t i, const struct fp_ba
 int fp_lines_merge_pull(struct fp_lines_merge *m, struct fp_batch *out, uint32_t *needs);
 
 /* cffi-end */
-
-#endif

@@ -3,8 +3,7 @@
  * Sums are written in this order, so output does not depend on the order of the inputs.  Names added later are compared
  * the same way; ranks only make it faster.
  */
-#ifndef FP_NAME_ORDER_H
-#define FP_NAME_ORDER_H
+#pragma once
 
 #include "core/model.h"
 
@@ -25,5 +24,3 @@ void fp_name_order_rank(struct fp_name_order *o);
 /* Below 0, 0 or above 0.  Strings: as bytes.  Functions: by object, its build id, file, name, symbol and line. */
 int fp_name_order_strings(const struct fp_name_order *o, uint32_t a, uint32_t b);
 int fp_name_order_functions(const struct fp_name_order *o, uint32_t a, uint32_t b);
-
-#endif

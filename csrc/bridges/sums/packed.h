@@ -18,8 +18,7 @@
  * The order of rows within a function: the row that only names it, then by address, basic block, file (the function's
  * own first), line, kind, callee and target.  Files and functions are in the order of struct fp_name_order.
  */
-#ifndef FP_PACKED_H
-#define FP_PACKED_H
+#pragma once
 
 #include "bridges/sums/name_order.h"
 #include "core/batch.h"
@@ -112,5 +111,3 @@ void fp_packed_merge_clear(struct fp_packed_merge *m);
 
 /* Stores the next row in m->row.  FP_FULL: stored.  FP_MORE: refill m->to_refill.  FP_DONE.  FP_E_OVERFLOW. */
 int fp_packed_merge_next(struct fp_packed_merge *m, struct fp_err *err);
-
-#endif

@@ -5,8 +5,7 @@
  * Rounding: the floor of a running sum.  What a row loses is carried to the next one with self values, in each column,
  * so that totals are exact.  Inclusive values and numbers of calls and jumps are rounded alone, halves up.
  */
-#ifndef FP_SCALE_H
-#define FP_SCALE_H
+#pragma once
 
 #include "core/batch.h"
 
@@ -30,5 +29,3 @@ void fp_scale_free(struct fp_scale *s);
 int fp_scale_batch(struct fp_scale *s, struct fp_batch *b, struct fp_err *err);
 
 /* cffi-end */
-
-#endif

@@ -9,8 +9,7 @@
  * Each function returns an array of ranks by id, all of them different, which the caller frees with free(); NULL when
  * memory ran out.  A missing id counts as 0.
  */
-#ifndef FP_STACK_ORDER_H
-#define FP_STACK_ORDER_H
+#pragma once
 
 #include "bridges/sums/name_order.h"
 
@@ -25,5 +24,3 @@ uint32_t *fp_stack_order_frames(const struct fp_name_order *o);
 
 /* Each stack before those that it calls, and these by the ranks of their frames. */
 uint32_t *fp_stack_order_stacks(const struct fp_model *m, const uint32_t *frames, uint32_t n_frames);
-
-#endif

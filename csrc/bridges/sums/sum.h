@@ -18,8 +18,7 @@
  *
  *     walk 1: main > f 4,  main > g 2      walk 2: main > f 3      merged: main > f 7,  main > g 2
  */
-#ifndef FP_SUM_H
-#define FP_SUM_H
+#pragma once
 
 #include "bridges/sums/name_order.h"
 #include "bridges/sums/walk.h"
@@ -113,5 +112,3 @@ int fp_sum_walk(struct fp_sum *s, struct fp_walk *walk, const uint32_t *columns,
 void fp_sum_empty(struct fp_sum *s);
 
 /* cffi-end */
-
-#endif

@@ -19,8 +19,7 @@
  *     B: frame 0 main  frame 1 f  row 2: 3        depth 1  A B   f
  *        frame 1 g  row 2: 2                      depth 2  A B   row 7;   depth 1  B   g;   depth 2  B   row 2
  */
-#ifndef FP_WALK_H
-#define FP_WALK_H
+#pragma once
 
 #include "core/merge.h"
 #include "core/model.h"
@@ -82,5 +81,3 @@ int fp_walk_pull(struct fp_walk *w, uint64_t *to, size_t n, size_t *got);
 static inline uint32_t fp_walk_rank_of(const struct fp_walk_ranks *ranks, uint32_t id) {
     return id < ranks->n ? ranks->of[id] : 0;
 }
-
-#endif
