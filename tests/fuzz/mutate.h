@@ -1,7 +1,6 @@
 /* Shared by the mutators of fuzz targets.  libFuzzer's own changes arbitrary bytes, which rarely results in an input
  * that is read to its end; these change whole records, fields or lines of an input. */
-#ifndef FP_FUZZ_MUTATE_H
-#define FP_FUZZ_MUTATE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -227,5 +226,3 @@ static inline void change_json(struct input *in) {
         replace(in, e->value, value, text, strlen(text));
     }
 }
-
-#endif

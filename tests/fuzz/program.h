@@ -1,7 +1,6 @@
 /* Shared by the fuzz targets of bridges and writers: the input is a program that fills a model and batches, with ids
  * that are mostly valid. */
-#ifndef FP_FUZZ_PROGRAM_H
-#define FP_FUZZ_PROGRAM_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -154,5 +153,3 @@ static inline struct fp_batch *nested(const struct fp_batch *b, uint64_t ticks_p
     fp_batch_free(out);
     return NULL;
 }
-
-#endif

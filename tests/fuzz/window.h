@@ -1,7 +1,6 @@
 /* Shared by the fuzz targets of decoders: an input that is shown a few bytes at a time.  The memory around the window
  * is poisoned, so that reads of it are detected; that costs less than copying the window to a separate block. */
-#ifndef FP_FUZZ_WINDOW_H
-#define FP_FUZZ_WINDOW_H
+#pragma once
 
 #include <sanitizer/asan_interface.h>
 #include <stdlib.h>
@@ -44,5 +43,3 @@ static inline void trim(struct fp_buf *b) {
     b->p = exact;
     b->cap = b->n;
 }
-
-#endif
