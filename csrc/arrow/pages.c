@@ -23,11 +23,7 @@ void fp_arrow_pages_free(struct fp_arrow_pages *p) {
     fp_buf_free(&p->data);
     fp_buf_free(&p->dictionary);
     fp_buf_free(&p->found);
-    free(p->indices);
-    free(p->entries);
-    free(p->of);
-    free(p->keys);
-    free(p);
+    FP_FREE(p->indices, p->entries, p->of, p->keys, p);
 }
 
 /* ---- rows ---- */

@@ -403,10 +403,7 @@ void fp_chrome_samples_read_free(struct fp_chrome_samples_read *pub) {
     fp_strings_clear(&r->ids);
     free(r->nodes);
     for (uint32_t i = 0; i < r->cap_profiles; i++) free(r->profiles[i].dense);
-    free(r->profiles);
-    free(r->children);
-    free(r->chain);
-    free(r);
+    FP_FREE(r->profiles, r->children, r->chain, r);
 }
 
 /* Whether the text ends within its events.  Then the writer was killed; the format allows an array without its end. */

@@ -25,9 +25,7 @@ void fp_marshal_begin(struct fp_marshal *m) {
 void fp_marshal_free(struct fp_marshal *m) {
     fp_strings_clear(&m->strings);
     fp_buf_free(&m->text);
-    free(m->symbols);
-    free(m->links);
-    free(m->levels);
+    FP_FREE(m->symbols, m->links, m->levels);
 }
 
 static int stop(struct marshal_bytes *b, int status, const char *what) {

@@ -75,3 +75,7 @@ void fp_release(void *p, size_t nbytes) {
 }
 
 #endif
+
+void fp_free_each(void *const *p, size_t n) {
+    for (size_t i = 0; i < n; i++) free(p[i]);
+}

@@ -24,12 +24,7 @@ struct fp_merge *fp_merge_new(uint32_t n_runs, uint32_t width) {
 
 void fp_merge_free(struct fp_merge *m) {
     if (!m) return;
-    free(m->runs);
-    free(m->tree);
-    free(m->head);
-    free(m->sum);
-    free(m->beyond);
-    free(m);
+    FP_FREE(m->runs, m->tree, m->head, m->sum, m->beyond, m);
 }
 
 static inline int used_up(const struct fp_run *run) {

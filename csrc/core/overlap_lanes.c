@@ -27,9 +27,7 @@ struct fp_lane {
 
 void fp_overlap_lanes_clear(struct fp_overlap_lanes *l) {
     for (uint32_t i = 0; i < l->cap_lanes; i++) free(l->lanes[i].open);
-    free(l->lanes);
-    free(l->lane_of);
-    free(l->ties);
+    FP_FREE(l->lanes, l->lane_of, l->ties);
     fp_buf_free(&l->payload);
 }
 

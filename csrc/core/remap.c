@@ -48,9 +48,7 @@ struct fp_remap *fp_remap_new_hooked(struct fp_model *m, struct fp_remap_hooks h
 void fp_remap_free(struct fp_remap *r) {
     if (!r) return;
     for (int i = 0; i < TABLES; i++) free(r->ids[i]);
-    free(r->stacks.ids);
-    free(r->others.ids);
-    free(r);
+    FP_FREE(r->stacks.ids, r->others.ids, r);
 }
 
 /* ---- entries ----

@@ -53,9 +53,7 @@ void fp_rounds_clear(struct fp_rounds *r) {
     free(r->runs);
     free(r->heap);
     for (uint32_t i = 0; i < r->n_blocks; i++) free(r->blocks[i].p);
-    free(r->blocks);
-    free(r->keys);
-    free(r->chunk);
+    FP_FREE(r->blocks, r->keys, r->chunk);
     memset(r, 0, sizeof *r);
 }
 

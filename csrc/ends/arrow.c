@@ -124,11 +124,7 @@ void fp_ends_tables_free(struct fp_ends_tables *t) {
     fp_utf8_names_clear(&t->unique);
     fp_buf_free(&t->scratch);
     for (uint32_t i = 0; i < t->cap_threads; i++) free(t->threads[i].calls);
-    free(t->threads);
-    free(t->owners);
-    free(t->leaves);
-    free(t->chain);
-    free(t);
+    FP_FREE(t->threads, t->owners, t->leaves, t->chain, t);
 }
 
 /* Adds the text of an id.  Returns its number. */

@@ -14,10 +14,7 @@ void fp_context_labels_init(struct fp_context_labels *l) {
 }
 
 static void clear_columns(struct fp_context_labels *l) {
-    free(l->set);
-    free(l->entry_context);
-    free(l->entry_set);
-    free(l->entry_self);
+    FP_FREE(l->set, l->entry_context, l->entry_set, l->entry_self);
     l->set = l->entry_context = l->entry_set = NULL;
     l->entry_self = NULL;
     l->n_entries = 0;
@@ -32,9 +29,7 @@ static void clear_old(struct fp_context_labels *l) {
 void fp_context_labels_clear(struct fp_context_labels *l) {
     fp_table_clear(&l->samples);
     fp_table_clear(&l->keys);
-    free(l->sums);
-    free(l->self);
-    free(l->shown);
+    FP_FREE(l->sums, l->self, l->shown);
     clear_old(l);
     clear_columns(l);
 }

@@ -7,10 +7,7 @@
 #include "core/sort.h"
 
 void fp_context_times_clear(struct fp_context_times *t) {
-    free(t->samples);
-    free(t->counts);
-    free(t->root);
-    free(t->at);
+    FP_FREE(t->samples, t->counts, t->root, t->at);
 }
 
 /* Drops the samples that have the next bit of `lot`. */

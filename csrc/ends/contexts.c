@@ -19,15 +19,7 @@ void fp_contexts_free(struct fp_contexts *c) {
     fp_table_clear(&c->rebuilt);
     fp_context_labels_clear(&c->labels);
     fp_context_times_clear(&c->times);
-    free(c->own);
-    free(c->cut);
-    free(c->share);
-    free(c->up);
-    free(c->in_graph);
-    free(c->function);
-    free(c->thread);
-    free(c->self);
-    free(c);
+    FP_FREE(c->own, c->cut, c->share, c->up, c->in_graph, c->function, c->thread, c->self, c);
 }
 
 /* The size of a node's values.  Never 0, so that contexts without values have a row, too. */
@@ -328,10 +320,7 @@ static int fill(struct fp_contexts *c, const uint8_t *kept, struct fp_err *err) 
     const uint64_t n = list_children(c, kept, cuts, order, child, sibling);
     fp_scratch_free(order);
     if (n > UINT32_MAX) fp_escape();
-    free(c->up);
-    free(c->function);
-    free(c->thread);
-    free(c->self);
+    FP_FREE(c->up, c->function, c->thread, c->self);
     c->n = (uint32_t)n;
     c->up = c->function = c->thread = NULL;
     c->self = NULL;

@@ -25,14 +25,7 @@ void fp_groups_free(struct fp_groups *g) {
     fp_table_clear(&g->groups);
     fp_table_clear(&g->within);
     fp_buf_free(&g->name);
-    free(g->keys);
-    free(g->chain);
-    free(g->function);
-    free(g->ids);
-    free(g->to);
-    free(g->stacks.pairs);
-    free(g->lines.pairs);
-    free(g);
+    FP_FREE(g->keys, g->chain, g->function, g->ids, g->to, g->stacks.pairs, g->lines.pairs, g);
 }
 
 /* The chain with the first label of each key, in reverse order of keys. */

@@ -37,9 +37,7 @@ void fp_places_free(struct fp_places *p) {
     clear(&p->functions);
     clear(&p->groups);
     clear(&p->rows);
-    free(p->keep);
-    free(p->order);
-    free(p);
+    FP_FREE(p->keep, p->order, p);
 }
 
 int fp_places_keep(struct fp_places *p, uint32_t group, uint32_t keep) {

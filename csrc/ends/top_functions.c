@@ -58,17 +58,12 @@ void fp_top_functions_free(struct fp_top_functions *f) {
     if (!f) return;
     for (int exact = 0; f->arcs && exact < 2; exact++) {
         fp_release(f->arcs[exact].items, f->arcs[exact].cap * sizeof *f->arcs[exact].items);
-        free(f->arcs[exact].start);
-        free(f->arcs[exact].into);
-        free(f->arcs[exact].into_start);
+        FP_FREE(f->arcs[exact].start, f->arcs[exact].into, f->arcs[exact].into_start);
     }
     free(f->arcs);
     fp_top_sums_clear(&f->all);
     free_parts(f);
-    free(f->cycle);
-    free(f->shown_as);
-    free(f->slot);
-    free(f->found);
+    FP_FREE(f->cycle, f->shown_as, f->slot, f->found);
     fp_table_clear(&f->names);
     free(f);
 }

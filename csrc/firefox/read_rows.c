@@ -43,13 +43,7 @@ static void use_libs(struct fp_firefox_read *r, uint32_t process, uint32_t threa
 void fp_firefox_free_sets(struct fp_firefox_read *r) {
     for (int i = 0; i < 2; i++) {
         struct fp_firefox_set *s = &r->rows.sets[i];
-        free(s->strings);
-        free(s->sources);
-        free(s->resources);
-        free(s->funcs);
-        free(s->frames);
-        free(s->stacks);
-        free(s->leaves);
+        FP_FREE(s->strings, s->sources, s->resources, s->funcs, s->frames, s->stacks, s->leaves);
     }
 }
 

@@ -24,13 +24,7 @@ void fp_firefox_read_free(struct fp_firefox_read *r) {
     if (r->rows.sets) fp_firefox_free_sets(r);
     fp_firefox_free_marks(r);
     fp_rounds_clear(&r->rounds);
-    free(r->tables);
-    free(r->threads);
-    free(r->processes);
-    free(r->libs);
-    free(r->of_counters);
-    free(r->dirty);
-    free(r->scan.own_walk);
+    FP_FREE(r->tables, r->threads, r->processes, r->libs, r->of_counters, r->dirty, r->scan.own_walk);
     for (int i = 0; i < FP_FIREFOX_TEXTS; i++) fp_buf_free(&r->scan.text[i]);
     free(r->rows.sets);
     fp_buf_free(&r->scan.scratch);

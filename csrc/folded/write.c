@@ -23,12 +23,7 @@ void fp_folded_writer_free(struct fp_folded_writer *w) {
     free(w->leaf_of);
     fp_buf_free(&w->line);
     fp_buf_free(&w->scratch);
-    free(w->nodes);
-    free(w->ends);
-    free(w->depth_of);
-    free(w->path);
-    free(w->called);
-    free(w);
+    FP_FREE(w->nodes, w->ends, w->depth_of, w->path, w->called, w);
 }
 
 /* ---- names ---- */

@@ -57,31 +57,13 @@ void fp_jfr_reader_free(struct fp_jfr_reader *r) {
     fp_buf_free(&r->metadata.described);
     fp_buf_free(&r->names.name);
     fp_buf_free(&r->names.more);
-    free(r->names.of_threads);
-    free(r->walked.places);
-    free(r->metadata.strings);
-    free(r->metadata.types);
-    free(r->metadata.fields);
-    free(r->metadata.notes);
-    free(r->metadata.type_of);
-    free(r->programs.ops);
-    free(r->programs.list);
-    free(r->walked.n_counted);
-    free(r->constants.pools);
-    free(r->constants.arena);
+    FP_FREE(r->names.of_threads, r->walked.places, r->metadata.strings, r->metadata.types, r->metadata.fields,
+            r->metadata.notes, r->metadata.type_of, r->programs.ops, r->programs.list, r->walked.n_counted,
+            r->constants.pools, r->constants.arena);
     fp_release(r->stacks.cache, r->stacks.cache ? FP_JFR_CACHE * sizeof *r->stacks.cache : 0);
-    free(r->stacks.frames);
-    free(r->stacks.frame_methods);
-    free(r->methods.list);
-    free(r->stacks.known);
-    free(r->stacks.methods);
-    free(r->sums.contexts);
-    free(r->sums.briefs);
-    free(r->programs.layouts);
-    free(r->sums.memory);
-    free(r->programs.slots);
-    free(r->names.leaf_of);
-    free(r);
+    FP_FREE(r->stacks.frames, r->stacks.frame_methods, r->methods.list, r->stacks.known, r->stacks.methods,
+            r->sums.contexts, r->sums.briefs, r->programs.layouts, r->sums.memory, r->programs.slots, r->names.leaf_of,
+            r);
 }
 
 void fp_jfr_begin(struct fp_jfr_reader *r) {

@@ -55,11 +55,7 @@ void fp_mojo_free(struct fp_mojo *f) {
     fp_table_clear(&r->string_keys);
     fp_table_clear(&r->frame_keys);
     fp_table_clear(&r->thread_keys);
-    free(r->strings);
-    free(r->frames);
-    free(r->threads);
-    free(r->stack);
-    free(r);
+    FP_FREE(r->strings, r->frames, r->threads, r->stack, r);
 }
 
 static int bad(struct mojo_reader *r, const char *what, const char *want) {

@@ -46,9 +46,7 @@ struct fp_oprofile_reader *fp_oprofile_reader_new(int lenient) {
 
 void fp_oprofile_reader_free(struct fp_oprofile_reader *r) {
     if (!r) return;
-    free(r->entries);
-    free(r->scratch);
-    free(r);
+    FP_FREE(r->entries, r->scratch, r);
 }
 
 void fp_oprofile_begin_group(struct fp_oprofile_reader *r) {

@@ -355,9 +355,7 @@ struct fp_oprofile_image *fp_oprofile_image_new(struct fp_model *m, uint32_t obj
 
 void fp_oprofile_image_free(struct fp_oprofile_image *image) {
     if (!image) return;
-    free(image->symbols);
-    free(image->sections);
-    free(image);
+    FP_FREE(image->symbols, image->sections, image);
 }
 
 const uint8_t *fp_oprofile_name(const struct fp_oprofile_image *image, uint32_t symbol, size_t *nbytes) {

@@ -19,24 +19,11 @@ void fp_otlp_reader_free(struct fp_otlp_reader *r) {
     if (!r) return;
     free(r->messages);
     fp_table_clear(&r->types);
-    free(r->current.attributes);
-    free(r->current.own);
-    free(r->current.raws);
-    free(r->current.profiles);
-    free(r->current.lists);
+    FP_FREE(r->current.attributes, r->current.own, r->current.raws, r->current.profiles, r->current.lists);
     fp_buf_free(&r->current.raw);
-    free(r->pprof.comments);
-    free(r->scan.scopes);
-    free(r->scan.resources);
-    free(r->tables.strings);
-    free(r->tables.mappings);
-    free(r->tables.functions);
-    free(r->tables.locations);
-    free(r->tables.lines);
-    free(r->tables.links);
-    free(r->tables.stacks);
-    free(r->tables.nodes);
-    free(r->tables.path);
+    FP_FREE(r->pprof.comments, r->scan.scopes, r->scan.resources, r->tables.strings, r->tables.mappings,
+            r->tables.functions, r->tables.locations, r->tables.lines, r->tables.links, r->tables.stacks,
+            r->tables.nodes, r->tables.path);
     fp_strings_clear(&r->rows.label_sets);
     free(r->rows.labels);
     fp_buf_free(&r->rows.key);

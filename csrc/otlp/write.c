@@ -35,10 +35,7 @@ void fp_otlp_writer_free(struct fp_otlp_writer *w) {
     fp_buf_free(&w->attributes);
     fp_buf_free(&w->resource);
     fp_buf_free(&w->scope);
-    free(w->strings);
-    free(w->functions);
-    free(w->frames);
-    free(w->stacks);
+    FP_FREE(w->strings, w->functions, w->frames, w->stacks);
     fp_table_clear(&w->out_functions);
     fp_table_clear(&w->out_mappings);
     fp_table_clear(&w->out_locations);

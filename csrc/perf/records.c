@@ -36,25 +36,15 @@ void fp_perf_reader_free(struct fp_perf_reader *r) {
     fp_strings_clear(&r->stacks.chains);
     fp_branches_clear(&r->branches.sums);
     for (uint32_t i = 0; i < r->deferred.n; i++) free(r->deferred.list[i].p);
-    free(r->deferred.list);
-    free(r->deferred.held);
-    free(r->feed.own);
+    FP_FREE(r->deferred.list, r->deferred.held, r->feed.own);
     fp_unwind_free(r->unwound.unwinder);
     free(r->unwound.frames);
     for (uint32_t i = 0; i < r->events.n; i++) free(r->events.list[i].fields);
-    free(r->events.list);
-    free(r->events.of_id);
-    free(r->events.last_value);
+    FP_FREE(r->events.list, r->events.of_id, r->events.last_value);
     for (uint32_t i = 1; i < r->threads.ids.n && i < r->threads.cap; i++) free(r->threads.list[i].left_frames);
     free(r->threads.list);
     fp_table_clear(&r->threads.ids);
-    free(r->maps.list);
-    free(r->maps.build_ids);
-    free(r->inner.p);
-    free(r->stacks.of_chain);
-    free(r->stacks.key);
-    free(r->stacks.frames);
-    free(r);
+    FP_FREE(r->maps.list, r->maps.build_ids, r->inner.p, r->stacks.of_chain, r->stacks.key, r->stacks.frames, r);
 }
 
 void fp_perf_begin(struct fp_perf_reader *r) {

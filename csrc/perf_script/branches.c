@@ -21,9 +21,7 @@ void fp_perf_script_branches_free(struct fp_perf_script_branches *r) {
     fp_branches_clear(&r->sums);
     fp_space_free(r->space);
     fp_table_clear(&r->objects);
-    free(r->maps);
-    free(r->of_object);
-    free(r);
+    FP_FREE(r->maps, r->of_object, r);
 }
 
 /* A span of text. */

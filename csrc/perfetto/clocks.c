@@ -84,11 +84,7 @@ void fp_perfetto_clocks_free(struct fp_perfetto_clocks *c) {
     drop_routes(&c->so_far);
     drop_routes(&c->all);
     fp_table_clear(&c->ids);
-    free(c->clocks);
-    free(c->points);
-    free(c->starts);
-    free(c->queue);
-    free(c);
+    FP_FREE(c->clocks, c->points, c->starts, c->queue, c);
 }
 
 void fp_perfetto_clocks_restart(struct fp_perfetto_clocks *c) {

@@ -60,12 +60,7 @@ static void free_graph(struct fp_perfetto_graph *g) {
     if (!g) return;
     fp_table_clear(&g->object_ids);
     fp_table_clear(&g->class_ids);
-    free(g->objects);
-    free(g->classes);
-    free(g->references);
-    free(g->roots);
-    free(g->fields);
-    free(g);
+    FP_FREE(g->objects, g->classes, g->references, g->roots, g->fields, g);
 }
 
 static void begin_graph(struct fp_perfetto_seq *s, int64_t pid, uint32_t number) {

@@ -34,10 +34,7 @@ void fp_perfetto_read_free(struct fp_perfetto_read *r) {
     fp_buf_free(&r->feed.pending);
     fp_buf_free(&r->feed.scratch);
     fp_buf_free(&r->text);
-    free(r->tracks.list);
-    free(r->named);
-    free(r->calls.function_of);
-    free(r);
+    FP_FREE(r->tracks.list, r->named, r->calls.function_of, r);
 }
 
 /* Whether the survey may stop: it has seen a call. */

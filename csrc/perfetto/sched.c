@@ -54,9 +54,7 @@ struct fp_perfetto_sched {
 
 void fp_perfetto_sched_free(struct fp_perfetto_read *r) {
     if (!r->calls.sched) return;
-    free(r->calls.sched->threads);
-    free(r->calls.sched->running);
-    free(r->calls.sched);
+    FP_FREE(r->calls.sched->threads, r->calls.sched->running, r->calls.sched);
     r->calls.sched = NULL;
 }
 

@@ -18,9 +18,7 @@ void fp_perfetto_stacks_free(struct fp_perfetto_stacks *t) {
     fp_table_clear(&t->heap_keys);
     fp_buf_free(&t->path);
     fp_buf_free(&t->hex);
-    free(t->symbol_lines);
-    free(t->heap_values);
-    free(t);
+    FP_FREE(t->symbol_lines, t->heap_values, t);
 }
 
 /* A line number; 0 if it is too large. */

@@ -73,9 +73,7 @@ void fp_perfetto_seqs_free(struct fp_perfetto_read *r) {
         for (int k = 0; k < FP_PK_KINDS; k++) {
             struct fp_perfetto_ids *ids = &r->seqs.list[i].ids[k];
             if (ids->far) fp_table_clear(ids->far);
-            free(ids->far);
-            free(ids->far_values);
-            free(ids->dense);
+            FP_FREE(ids->far, ids->far_values, ids->dense);
         }
     }
     free(r->seqs.list);

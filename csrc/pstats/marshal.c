@@ -18,10 +18,7 @@ enum { NUMBERED = 0x80 };
 static const char TYPE[] = "the type of a value";
 
 void fp_pstats_marshal_clear(struct fp_pstats_marshal *m) {
-    free(m->items);
-    free(m->refs);
-    free(m->texts);
-    free(m->open);
+    FP_FREE(m->items, m->refs, m->texts, m->open);
     fp_buf_free(&m->raw);
     fp_buf_free(&m->name);
 }

@@ -26,15 +26,10 @@ void fp_pstats_writer_free(struct fp_pstats_writer *w) {
     fp_table_clear(&w->old_arcs);
     free(w->of_old_arcs);
     fp_table_clear(&w->keys);
-    free(w->key_of);
-    free(w->of_keys);
-    free(w->first);
-    free(w->sorted);
+    FP_FREE(w->key_of, w->of_keys, w->first, w->sorted);
     fp_utf8_names_clear(&w->texts);
     fp_buf_free(&w->scratch);
-    free(w->text_refs);
-    free(w->key_refs);
-    free(w);
+    FP_FREE(w->text_refs, w->key_refs, w);
 }
 
 /* ---- adding up ---- */

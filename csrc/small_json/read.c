@@ -292,12 +292,7 @@ void fp_small_json_free(struct fp_small_json *s) {
     fp_marshal_free(&r->marshal);
     fp_strings_clear(&r->texts);
     fp_table_clear(&r->keys);
-    free(r->names);
-    free(r->stacks);
-    free(r->nodes);
-    free(r->items);
-    free(r->times);
-    free(r);
+    FP_FREE(r->names, r->stacks, r->nodes, r->items, r->times, r);
 }
 
 void fp_small_json_thread(const struct fp_small_json *s, uint32_t i, uint32_t *name, uint32_t *id) {

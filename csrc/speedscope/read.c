@@ -411,11 +411,7 @@ void fp_speedscope_read_free(struct fp_speedscope_read *pub) {
     free(r->pub.profiles);
     free(r->pub.kept);
     fp_json_free(&r->walk);
-    free(r->functions);
-    free(r->frames);
-    free(r->indices);
-    free(r->nodes);
-    free(r);
+    FP_FREE(r->functions, r->frames, r->indices, r->nodes, r);
 }
 
 void fp_speedscope_again(struct fp_speedscope_read *pub) {

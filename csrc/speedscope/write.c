@@ -27,11 +27,7 @@ void fp_speedscope_free(struct fp_speedscope *w) {
     }
     free(w->groups);
     fp_table_clear(&w->group_of);
-    free(w->frame_of);
-    free(w->functions);
-    free(w->open);
-    free(w->ends);
-    free(w->frames);
+    FP_FREE(w->frame_of, w->functions, w->open, w->ends, w->frames);
     fp_utf8_names_clear(&w->names);
     fp_utf8_names_clear(&w->files);
     fp_buf_free(&w->scratch);

@@ -100,8 +100,6 @@ int fp_dwarf_abbreviations_read(struct fp_dwarf_abbreviations *t, const struct f
 }
 
 void fp_dwarf_abbreviations_free(struct fp_dwarf_abbreviations *t) {
-    free(t->items);
-    free(t->attributes);
-    free(t->codes);
+    FP_FREE(t->items, t->attributes, t->codes);
     *t = (struct fp_dwarf_abbreviations){0};
 }

@@ -31,13 +31,7 @@ struct fp_dwarf_functions *fp_dwarf_functions_new(struct fp_dwarf_units *units) 
 
 void fp_dwarf_functions_free(struct fp_dwarf_functions *f) {
     if (!f) return;
-    free(f->items);
-    free(f->ranges.items);
-    free(f->ranges.pieces);
-    free(f->code.items);
-    free(f->code.pieces);
-    free(f->around);
-    free(f);
+    FP_FREE(f->items, f->ranges.items, f->ranges.pieces, f->code.items, f->code.pieces, f->around, f);
 }
 
 /* ---- reading a unit */

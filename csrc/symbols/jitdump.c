@@ -157,12 +157,7 @@ struct fp_jitdump *fp_jitdump_new(const uint8_t *p, size_t n, struct fp_err *err
 void fp_jitdump_free(struct fp_jitdump *j) {
     if (!j) return;
     fp_table_clear(&j->numbers);
-    free(j->codes);
-    free(j->loads);
-    free(j->by_number);
-    free(j->order);
-    free(j->lines);
-    free(j);
+    FP_FREE(j->codes, j->loads, j->by_number, j->order, j->lines, j);
 }
 
 struct fp_jitdump_stats fp_jitdump_stats(const struct fp_jitdump *j) {

@@ -116,10 +116,7 @@ struct fp_kallsyms *fp_kallsyms_part(const struct fp_kallsyms *all, const uint8_
 
 void fp_kallsyms_free(struct fp_kallsyms *k) {
     if (!k) return;
-    free(k->starts);
-    free(k->names);
-    free(k->lengths);
-    free(k);
+    FP_FREE(k->starts, k->names, k->lengths, k);
 }
 
 int64_t fp_kallsyms_find(const struct fp_kallsyms *k, uint64_t address) {

@@ -399,12 +399,7 @@ void fp_dwarf_lines_free(struct fp_dwarf_lines *l) {
         free(l->units[i].files);
         free(l->units[i].directories);
     }
-    free(l->units);
-    free(l->sequences);
-    free(l->lows);
-    free(l->rows);
-    free(l->discriminators);
-    free(l->defined);
+    FP_FREE(l->units, l->sequences, l->lows, l->rows, l->discriminators, l->defined);
     fp_dwarf_functions_free(l->functions);
     fp_dwarf_units_free(l->infos);
     free(l);

@@ -66,9 +66,7 @@ void fp_space_begin(struct fp_space **to) {
 void fp_space_free(struct fp_space *s) {
     if (!s) return;
     fp_table_clear(&s->pids);
-    free(s->processes);
-    free(s->nodes);
-    free(s);
+    FP_FREE(s->processes, s->nodes, s);
 }
 
 /* ---- nodes ---------------------------------------------------------------- */

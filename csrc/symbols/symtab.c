@@ -123,10 +123,7 @@ struct fp_symtab *fp_symtab_new(const struct fp_symtab_in *in) {
 
 void fp_symtab_free(struct fp_symtab *s) {
     if (!s) return;
-    free(s->starts);
-    free(s->sizes);
-    free(s->names);
-    free(s);
+    FP_FREE(s->starts, s->sizes, s->names, s);
 }
 
 int64_t fp_symtab_find(const struct fp_symtab *s, uint64_t address) {

@@ -46,11 +46,7 @@ void fp_tachyon_free(struct fp_tachyon *f) {
     if (!r) return;
     for (uint32_t i = 0; i < r->cap_threads; i++) free(r->threads[i].frames);
     fp_table_clear(&r->keys);
-    free(r->threads);
-    free(r->strings);
-    free(r->frames);
-    free(r->fresh);
-    free(r);
+    FP_FREE(r->threads, r->strings, r->frames, r->fresh, r);
 }
 
 uint32_t fp_tachyon_thread(const struct fp_tachyon *f, uint32_t i, uint64_t *id) {

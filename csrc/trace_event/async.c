@@ -61,10 +61,7 @@ void fp_trace_event_async_free(struct fp_trace_event_async *a) {
         free(a->tracks[i].threads);
     }
     fp_table_clear(&a->track_keys);
-    free(a->spans);
-    free(a->buckets);
-    free(a->tracks);
-    free(a);
+    FP_FREE(a->spans, a->buckets, a->tracks, a);
 }
 
 /* ---- slots ---- */

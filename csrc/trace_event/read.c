@@ -30,11 +30,7 @@ void fp_trace_event_read_free(struct fp_trace_event_read *r) {
         free(r->calls.stacks_of[i].calls);
         free(r->calls.stacks_of[i].args);
     }
-    free(r->calls.stacks_of);
-    free(r->calls.function_of);
-    free(r->documents.document_of);
-    free(r->records);
-    free(r->merging.heap);
+    FP_FREE(r->calls.stacks_of, r->calls.function_of, r->documents.document_of, r->records, r->merging.heap);
     fp_trace_event_lanes_free(&r->lanes);
     fp_trace_event_async_free(r->async);
     free(r);

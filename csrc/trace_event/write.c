@@ -30,9 +30,7 @@ void fp_trace_event_write_free(struct fp_trace_event_write *w) {
     fp_buf_free(&w->names);
     fp_utf8_names_clear(&w->texts);
     fp_buf_free(&w->scratch);
-    free(w->starts);
-    free(w->threads);
-    free(w);
+    FP_FREE(w->starts, w->threads, w);
 }
 
 #define NAME "{\"name\":\""

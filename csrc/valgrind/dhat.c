@@ -391,16 +391,7 @@ void fp_dhat_free(struct fp_dhat *pub) {
     fp_table_clear(&d->addresses);
     fp_table_clear(&d->places_seen);
     fp_json_free(&d->walk);
-    free(d->fs);
-    free(d->held.fs);
-    free(d->sums);
-    free(d->table);
-    free(d->places);
-    free(d->text_at);
-    free(d->frame_of);
-    free(d->frames);
-    free(d->nodes);
-    free(d);
+    FP_FREE(d->fs, d->held.fs, d->sums, d->table, d->places, d->text_at, d->frame_of, d->frames, d->nodes, d);
 }
 
 /* Checks the complete file: required keys, indices of frames. */

@@ -355,12 +355,7 @@ void fp_xplane_free(struct fp_xplane *x) {
     fp_strings_clear(&r->lines);
     fp_strings_clear(&r->kinds);
     fp_strings_clear(&r->keys);
-    free(x->names);
-    free(r->whats);
-    free(r->line_names);
-    free(r->key_names);
-    free(r->pending);
-    free(r);
+    FP_FREE(x->names, r->whats, r->line_names, r->key_names, r->pending, r);
 }
 
 int fp_xplane_feed(struct fp_xplane *x, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {

@@ -56,9 +56,7 @@ struct fp_xray_index {
 
 void fp_xray_index_free(struct fp_xray_index *index) {
     if (!index) return;
-    free(index->buffers);
-    free(index->threads);
-    free(index);
+    FP_FREE(index->buffers, index->threads, index);
 }
 
 static void add_buffer(struct fp_xray_index *index, const struct buffer *b) {

@@ -49,9 +49,7 @@ struct fp_xray_profile {
 void fp_xray_profile_free(struct fp_xray_profile *q) {
     if (!q) return;
     fp_table_clear(&q->table);
-    free(q->paths);
-    free(q->ids);
-    free(q);
+    FP_FREE(q->paths, q->ids, q);
 }
 
 /* The index of the sums of a call path of the block's thread, added if new. */

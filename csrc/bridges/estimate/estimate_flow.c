@@ -5,18 +5,8 @@
 
 void fp_estimate_flow_free(struct fp_estimate_flow *f) {
     if (!f) return;
-    free(f->arcs);
-    free(f->arcs_start);
-    free(f->own_start);
-    free(f->n_callers);
-    free(f->cost);
-    free(f->uncalled);
-    free(f->entered);
-    free(f->order);
-    free(f->component);
-    free(f->contexts);
-    free(f->first);
-    free(f);
+    FP_FREE(f->arcs, f->arcs_start, f->own_start, f->n_callers, f->cost, f->uncalled, f->entered, f->order,
+            f->component, f->contexts, f->first, f);
 }
 
 /* Whether a row is an arc to use: self-recursion does not show which caller entered the function. */

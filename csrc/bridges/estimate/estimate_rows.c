@@ -34,16 +34,8 @@ struct fp_estimate_rows {
 
 void fp_estimate_rows_free(struct fp_estimate_rows *r) {
     if (!r) return;
-    free(r->parts);
-    free(r->left_from);
-    free(r->own_end);
-    free(r->unnamed);
-    free(r->own_frames);
-    free(r->arc_frames);
-    free(r->stacks);
-    free(r->sums);
-    free(r->ranked);
-    free(r);
+    FP_FREE(r->parts, r->left_from, r->own_end, r->unnamed, r->own_frames, r->arc_frames, r->stacks, r->sums, r->ranked,
+            r);
 }
 
 /* ---- dividing ----------------------------------------------------------- */

@@ -114,13 +114,7 @@ struct fp_arc_sums *fp_arc_sums_new(uint32_t n_functions) {
 
 void fp_arc_sums_free(struct fp_arc_sums *s) {
     if (!s) return;
-    free(s->runs);
-    free(s->heap);
-    free(s->sums);
-    free(s->called);
-    free(s->words);
-    free(s->used);
-    free(s);
+    FP_FREE(s->runs, s->heap, s->sums, s->called, s->words, s->used, s);
 }
 
 static int damaged(struct fp_err *err) {

@@ -26,10 +26,7 @@ void fp_durations_free(struct fp_durations *d) {
     if (!d) return;
     fp_table_clear(&d->pages);
     for (uint32_t i = 0; i < d->n_functions; i++) free(d->by_function[i].rows);
-    free(d->counts);
-    free(d->carries);
-    free(d->by_function);
-    free(d);
+    FP_FREE(d->counts, d->carries, d->by_function, d);
 }
 
 void fp_durations_room(struct fp_durations *d, uint32_t n) {

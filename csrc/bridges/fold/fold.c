@@ -31,18 +31,9 @@ void fp_fold_free(struct fp_fold *f) {
     free(f->inclusive);
     fp_durations_free(f->durations);
     fp_fold_drop(f);
-    free(f->by_caller);
-    free(f->nodes);
-    free(f->called);
-    free(f->predicted);
+    FP_FREE(f->by_caller, f->nodes, f->called, f->predicted);
     if (f->names) fp_name_order_clear(f->names);
-    free(f->names);
-    free(f->group_ranks);
-    free(f->groups_in_order);
-    free(f->group_as);
-    free(f->child);
-    free(f->sibling);
-    free(f);
+    FP_FREE(f->names, f->group_ranks, f->groups_in_order, f->group_as, f->child, f->sibling, f);
 }
 
 /* `active` of arcs and functions counts one thread at a time, so that two threads in the same function are not

@@ -39,13 +39,7 @@ struct fp_fold_tree *fp_fold_tree_new(struct fp_fold *f, uint32_t n_runs) {
 
 void fp_fold_tree_free(struct fp_fold_tree *t) {
     if (!t) return;
-    free(t->runs);
-    free(t->heads);
-    free(t->heap);
-    free(t->used);
-    free(t->path);
-    free(t->frames);
-    free(t);
+    FP_FREE(t->runs, t->heads, t->heap, t->used, t->path, t->frames, t);
 }
 
 static int damaged(struct fp_err *err) {

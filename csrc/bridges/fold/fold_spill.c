@@ -139,9 +139,7 @@ int fp_fold_drop_spilled(struct fp_fold *f) {
     fp_scratch_free(fresh);
     fp_fold_keep_arcs(f, n);
     for (uint32_t i = 0; i < f->cap_functions; i++) f->by_function[i].last_from = FP_FOLD_NO_CALLER;
-    free(f->by_caller);
-    free(f->child);
-    free(f->sibling);
+    FP_FREE(f->by_caller, f->child, f->sibling);
     f->by_caller = f->child = f->sibling = NULL;
     return 0;
 }

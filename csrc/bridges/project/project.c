@@ -27,16 +27,9 @@ void fp_project_free(struct fp_project *s) {
     fp_table_clear(&s->names);
     free(s->function_of_name);
     fp_release(s->sums, s->cap_sums * fp_project_row(s));
-    free(s->by_group);
-    free(s->group_start);
-    free(s->chain);
-    free(s->chain_of);
+    FP_FREE(s->by_group, s->group_start, s->chain, s->chain_of);
     fp_project_free_nodes(s);
-    free(s->walk.inclusive);
-    free(s->active);
-    free(s->start_of);
-    free(s->costs);
-    free(s->counts);
+    FP_FREE(s->walk.inclusive, s->active, s->start_of, s->costs, s->counts);
     fp_buf_free(&s->name);
     free(s);
 }

@@ -27,12 +27,7 @@ struct fp_filter *fp_filter_new(struct fp_model *model, int by) {
 
 void fp_filter_free(struct fp_filter *f) {
     if (!f) return;
-    free(f->names);
-    free(f->objects);
-    free(f->functions);
-    free(f->lines);
-    free(f->frames);
-    free(f->stacks);
+    FP_FREE(f->names, f->objects, f->functions, f->lines, f->frames, f->stacks);
     fp_buf_free(&f->scratch);
     for (uint32_t i = 0; i < f->cap_threads; i++) free(f->threads[i].calls);
     free(f->threads);

@@ -16,10 +16,7 @@ struct fp_label_rows *fp_label_rows_new(struct fp_model *model, const uint32_t *
 
 void fp_label_rows_free(struct fp_label_rows *l) {
     if (!l) return;
-    free(l->given);
-    free(l->to);
-    free(l->kept);
-    free(l);
+    FP_FREE(l->given, l->to, l->kept, l);
 }
 
 static int is_given(const struct fp_label_rows *l, uint32_t key) {

@@ -13,9 +13,7 @@ struct fp_last_call *fp_last_call_new(struct fp_model *model) {
 
 void fp_last_call_free(struct fp_last_call *l) {
     if (!l) return;
-    free(l->callers);
-    free(l->callees);
-    free(l);
+    FP_FREE(l->callers, l->callees, l);
 }
 
 static uint32_t lines_of(const struct fp_model *m, uint32_t frame) {

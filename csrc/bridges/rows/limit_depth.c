@@ -14,9 +14,7 @@ struct fp_limit_depth *fp_limit_depth_new(struct fp_model *model, uint64_t limit
 
 void fp_limit_depth_free(struct fp_limit_depth *s) {
     if (!s) return;
-    free(s->depth);
-    free(s->kept);
-    free(s);
+    FP_FREE(s->depth, s->kept, s);
 }
 
 /* Reads the frames of new stacks.  A parent's id is less than its child's.  FP_DONE or FP_NEEDS. */

@@ -39,15 +39,7 @@ struct fp_pair *fp_pair_new(struct fp_model *model) {
 
 void fp_pair_free(struct fp_pair *p) {
     if (!p) return;
-    free(p->functions);
-    free(p->files);
-    free(p->left);
-    free(p->objects);
-    free(p->to_function);
-    free(p->to_file);
-    free(p->stacks);
-    free(p->to_frame);
-    free(p->chain);
+    FP_FREE(p->functions, p->files, p->left, p->objects, p->to_function, p->to_file, p->stacks, p->to_frame, p->chain);
     fp_table_clear(&p->rows);
     fp_remap_free(p->ids);
     free(p);

@@ -53,10 +53,7 @@ struct fp_rename *fp_rename_new(struct fp_model *model, int what) {
 
 void fp_rename_free(struct fp_rename *r) {
     if (!r) return;
-    free(r->made);
-    free(r->names.to);
-    free(r->files.to);
-    free(r->objects.to);
+    FP_FREE(r->made, r->names.to, r->files.to, r->objects.to);
     fp_remap_free(r->ids);
     free(r);
 }

@@ -68,11 +68,7 @@ void fp_restack_free(struct fp_restack *r) {
     if (!r) return;
     if (r->ahead) r->ahead->of = NULL;
     fp_frames_release(r->ahead);
-    free(r->frame_to);
-    free(r->chains);
-    free(r->alike);
-    free(r->of_name);
-    free(r->is_alike);
+    FP_FREE(r->frame_to, r->chains, r->alike, r->of_name, r->is_alike);
     fp_buf_free(&r->name);
     fp_remap_free(r->ids);
     free(r);

@@ -15,10 +15,7 @@ struct fp_tag *fp_tag_new(struct fp_model *model, int by_thread) {
 
 void fp_tag_free(struct fp_tag *t) {
     if (!t) return;
-    free(t->at);
-    free(t->added);
-    free(t->frames);
-    free(t);
+    FP_FREE(t->at, t->added, t->frames, t);
 }
 
 int fp_tag_key(struct fp_tag *t, uint32_t key, const uint32_t *frames, uint32_t n_roots, uint32_t n_leaves) {

@@ -18,20 +18,11 @@ struct fp_transform_thread {
 void fp_transform_free(struct fp_transform *t) {
     if (!t) return;
     for (uint32_t i = 0; i < t->cap_threads; i++) {
-        free(t->threads[i].calls.functions);
-        free(t->threads[i].shown);
-        free(t->threads[i].below);
+        FP_FREE(t->threads[i].calls.functions, t->threads[i].shown, t->threads[i].below);
     }
     free(t->threads);
     if (t->open) fp_open_clear(t->open);
-    free(t->open);
-    free(t->marks);
-    free(t->stack_to);
-    free(t->frame_to);
-    free(t->path);
-    free(t->chain);
-    free(t->collapsed);
-    free(t->object_to);
+    FP_FREE(t->open, t->marks, t->stack_to, t->frame_to, t->path, t->chain, t->collapsed, t->object_to);
     fp_table_clear(&t->names);
     free(t);
 }

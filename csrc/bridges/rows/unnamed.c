@@ -10,13 +10,7 @@ struct fp_unnamed *fp_unnamed_new(void) {
 
 void fp_unnamed_free(struct fp_unnamed *u) {
     if (!u) return;
-    free(u->mappings);
-    free(u->ends);
-    free(u->frames);
-    free(u->addresses);
-    free(u->callers);
-    free(u->group_of);
-    free(u);
+    FP_FREE(u->mappings, u->ends, u->frames, u->addresses, u->callers, u->group_of, u);
 }
 
 /* Counts the frames of each mapping, in `ends`. */

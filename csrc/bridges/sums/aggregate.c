@@ -18,14 +18,9 @@ struct fp_aggregate *fp_aggregate_new(struct fp_model *model, uint32_t mode) {
 
 static void free_private(struct fp_aggregate_private *its) {
     fp_release(its->bytes, its->cap);
-    free(its->blocks);
-    free(its->last);
-    free(its->functions);
-    free(its->values);
+    FP_FREE(its->blocks, its->last, its->functions, its->values);
     fp_buf_free(&its->merged);
-    free(its->sorting.rows);
-    free(its->sorting.values);
-    free(its->sorting.order);
+    FP_FREE(its->sorting.rows, its->sorting.values, its->sorting.order);
     fp_packed_merge_clear(&its->merging);
     fp_packed_merge_clear(&its->chain);
     fp_name_order_clear(&its->order);

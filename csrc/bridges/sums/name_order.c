@@ -5,9 +5,7 @@
 #include "core/guard.h"
 
 void fp_name_order_clear(struct fp_name_order *o) {
-    free(o->rank_of_string);
-    free(o->rank_of_function);
-    free(o->strings);
+    FP_FREE(o->rank_of_string, o->rank_of_function, o->strings);
     o->rank_of_string = o->rank_of_function = o->strings = NULL;
     o->n_strings = o->n_functions = 0;
 }

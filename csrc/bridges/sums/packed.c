@@ -233,9 +233,7 @@ int fp_packed_merge_begin(struct fp_packed_merge *m, const struct fp_name_order 
 }
 
 void fp_packed_merge_clear(struct fp_packed_merge *m) {
-    free(m->cursors);
-    free(m->heap);
-    free(m->values);
+    FP_FREE(m->cursors, m->heap, m->values);
     *m = (struct fp_packed_merge){.n = 0};
 }
 

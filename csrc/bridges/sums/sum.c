@@ -43,13 +43,7 @@ void fp_sum_free(struct fp_sum *s) {
     fp_table_clear(&s->keys);
     fp_name_order_clear(&s->names);
     fp_release(s->sums, s->cap * sum_bytes(s));
-    free(s->labels);
-    free(s->threads);
-    free(s->order);
-    free(s->stack_ranks);
-    free(s->path);
-    free(s->rest);
-    free(s->frames);
+    FP_FREE(s->labels, s->threads, s->order, s->stack_ranks, s->path, s->rest, s->frames);
     for (int i = 0; i < WIDTH; i++) {
         free(s->numbers[i]);
         free(s->ranks[i]);

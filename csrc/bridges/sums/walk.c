@@ -34,13 +34,7 @@ struct fp_walk *fp_walk_new(uint32_t n_runs, uint32_t n_values) {
 
 void fp_walk_free(struct fp_walk *w) {
     if (!w) return;
-    free(w->runs);
-    free(w->values);
-    free(w->sums);
-    free(w->heads);
-    free(w->members);
-    free(w->start);
-    free(w);
+    FP_FREE(w->runs, w->values, w->sums, w->heads, w->members, w->start, w);
 }
 
 /* The next record of a run, or NULL if it must be refilled. */
