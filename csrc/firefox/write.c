@@ -30,12 +30,26 @@ void fp_firefox_free(struct fp_firefox *w) {
     for (uint32_t i = 0; i < w->n_threads; i++) free(w->threads[i].calls);
     fp_utf8_names_clear(&w->texts);
     fp_buf_free(&w->scratch);
-    FP_FREE(w->columns, w->dirty, w->threads, w->libraries, w->thread_of, w->string_of, w->source_of, w->resource_of,
-            w->base_of, w->last_base, w->function_of, w->recent, w->frame_of, w->stack_of);
+    free(w->columns);
+    free(w->dirty);
+    free(w->threads);
+    free(w->libraries);
+    free(w->thread_of);
+    free(w->string_of);
+    free(w->source_of);
+    free(w->resource_of);
+    free(w->base_of);
+    free(w->last_base);
+    free(w->function_of);
+    free(w->recent);
+    free(w->frame_of);
+    free(w->stack_of);
     fp_table_clear(&w->funcs);
     fp_table_clear(&w->paths);
     fp_table_clear(&w->counted);
-    FP_FREE(w->counter_of, w->above, w->nodes);
+    free(w->counter_of);
+    free(w->above);
+    free(w->nodes);
     fp_buf_free(&w->text);
     free(w);
 }
