@@ -41,7 +41,6 @@ void fp_firefox_free(struct fp_firefox *w) {
     free(w->base_of);
     free(w->last_base);
     free(w->function_of);
-    free(w->recent);
     free(w->frame_of);
     free(w->stack_of);
     fp_table_clear(&w->funcs);

@@ -9,8 +9,7 @@
  * Memory: linear in the files, symbols, threads and distinct stacks.
  * Source: simpleperf's cmd_report_sample.proto and cmd_report_sample.cpp.
  */
-#ifndef FP_SIMPLEPERF_READ_H
-#define FP_SIMPLEPERF_READ_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -45,5 +44,3 @@ int fp_simpleperf_feed(struct fp_simpleperf *s, struct fp_window *in, struct fp_
 uint32_t fp_simpleperf_thread(const struct fp_simpleperf *s, uint32_t i, uint32_t *name);
 
 /* cffi-end */
-
-#endif

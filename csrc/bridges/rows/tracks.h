@@ -9,8 +9,7 @@
  * Memory: the room, which the caller gives; FP_TRACKS_COUNTERS counters and FP_TRACKS_NAMES names of at most
  * FP_TRACKS_NAME bytes.  Events with further names have none; further counters are left out.
  */
-#ifndef FP_TRACKS_H
-#define FP_TRACKS_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/model.h"
@@ -77,5 +76,3 @@ void fp_tracks_shift(struct fp_batch *b, uint64_t by);
 int fp_tracks_fit(struct fp_tracks *t, uint32_t points, uint32_t marks);
 
 /* cffi-end */
-
-#endif
