@@ -268,7 +268,8 @@ static int fill_labels(struct fp_contexts *c, const uint8_t *kept, const uint8_t
 }
 
 /* By kept node: whether something was cut below it that has a cost, or a label set whose costs add up to 0 with those
- * of others.  Node 0, which is no context: also whether a sample with a time was cut there, which must have a context. */
+ * of others.  Node 0, which is no context: also whether a sample with a time was cut there, which must have a context.
+ */
 static uint8_t *find_cuts(const struct fp_contexts *c, const uint8_t *kept) {
     const uint32_t n = c->nodes.n;
     uint8_t *found = fp_scratch(n, 1);
