@@ -56,8 +56,8 @@ REPORTED = reported(
         "stale-program": "{sentence}: the counts may belong to other lines",
         "counts-by-line": "the counts are by line, and spread evenly over the instructions of each line; "
         "Callgrind's --dump-instr=yes makes them exact",
-        "few-samples": "compilers gain from about a million samples, or from the exact counts of Callgrind "
-        "(--dump-instr=yes); this profile has {samples}",
+        "few-samples": "compilers gain little from so few samples, more from thousands or from the exact counts of "
+        "Callgrind (--dump-instr=yes); this profile has {samples}",
         "programs-not-found": "{reason}; its code has {share} of the counts",
         "low-coverage": "only {placed} of the counts belong to lines of functions; the program may be another build, "
         "or have no debug information",
