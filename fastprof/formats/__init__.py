@@ -110,7 +110,7 @@ def formats() -> list[Format]:
     """All formats, with their names, and what each reads, writes and holds.
 
     >>> [(f.name, f.view) for f in formats() if f.reader and not f.writer][:3]
-    [('perf', 'stacks'), ('perf-script', 'stacks'), ('jfr', 'stacks')]
+    [('perf', 'stacks'), ('perf-script', 'stacks'), ('simpleperf', 'stacks')]
     """
     return [*_by_name().values()]
 
