@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from fastprof.core._c import ffi
 from fastprof.core._typing import TYPE_CHECKING, T
 
 if TYPE_CHECKING:
-    from fastprof.core._c import CData
+    from fastprof.core._c import CData, fp_table
 
 
 def owned(new: T, free: Callable[[T], None], what: str) -> T:
@@ -24,3 +24,11 @@ def owned(new: T, free: Callable[[T], None], what: str) -> T:
 def address_of(pointer: CData) -> int:
     """The address of a C object as a number, for compiled modules.  It does not keep the object alive."""
     return int(ffi.cast("uintptr_t", pointer))
+
+
+def rows_of(table: fp_table) -> Iterator[tuple[int, memoryview]]:
+    """The id and the words of each row of a table, which must not grow meanwhile."""
+    width = table.width
+    words = memoryview(ffi.buffer(table.words, 4 * table.n * width)).cast("I")
+    for row in range(1, table.n):
+        yield row, words[row * width : row * width + width]

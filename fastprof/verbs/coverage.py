@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import owned, rows_of
 from fastprof.core.errors import check_sums
 from fastprof.core.unknown_names import UNKNOWN_BYTES
 from fastprof.symbols.binaries import Binaries, mapping_of
@@ -59,10 +59,8 @@ class Coverage:
         return facts | {k: v for k, v in (("stale_programs", found.stale), ("mixed_builds", found.mixed)) if v}
 
     def _add_lines(self) -> None:
-        counts, width = self._counts, int(lib.FP_COUNTS_LINE_WIDTH)
-        words = memoryview(ffi.buffer(counts.lines.words, 4 * counts.lines.n * width)).cast("I")
-        for row in range(1, counts.lines.n):
-            function, _, line = words[row * width : row * width + width]
+        counts = self._counts
+        for row, (function, _, line) in rows_of(counts.lines):
             cost = counts.line_counts[row]
             name = self._model.string(self._model.row("functions", function)[2])
             self._add(cost, name not in UNKNOWN_BYTES, bool(line))
@@ -75,11 +73,9 @@ class Coverage:
 
     def _by_program(self) -> dict[ElfObject, list[tuple[int, int]]]:
         """Link-time addresses with their costs; costs of objects that are not found have no names."""
-        counts, width = self._counts, int(lib.FP_COUNTS_PLACE_WIDTH)
-        words = memoryview(ffi.buffer(counts.places.words, 4 * counts.places.n * width)).cast("I")
+        counts = self._counts
         found: dict[ElfObject, list[tuple[int, int]]] = {}
-        for row in range(1, counts.places.n):
-            space, low, high = words[row * width : row * width + width]
+        for row, (space, low, high) in rows_of(counts.places):
             object_, mapping = (space, None) if self._is_graph else mapping_of(self._model, space)
             cost, address = counts.counts[row], low | high << 32
             self._objects[object_] += cost

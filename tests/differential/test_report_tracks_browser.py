@@ -56,7 +56,7 @@ def test_counters_and_events_have_texts_a_table_and_keys(tmp_path: Path) -> None
     assert next(seen).startswith("5 · at ")
     assert next(seen) == "event · at 30.00 µsgc"
     assert next(seen) == 70e3 and next(seen) == "event · at 70.00 µsflush" and next(seen) == 30e3
-    assert next(seen) == [  # from 25 to 75, with the value that there is at its beginning
+    assert next(seen) == [  # from 25 to 75, the value at 25 included
         ["2", "2.5", "5", "heap process 7, thread 8"],
         ["1", "", "", "gc event"],
         ["1", "", "", "flush event"],

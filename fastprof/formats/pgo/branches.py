@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import owned, rows_of
 from fastprof.core.errors import FastprofError, check_sums
 from fastprof.symbols.binaries import mapping_of
 from fastprof.symbols.symbolizer import link_address
@@ -39,10 +39,7 @@ class Branch(NamedTuple):
 
 
 def branches(counts: fp_counts) -> Iterator[Branch]:
-    n, width = counts.branches.n, lib.FP_COUNTS_BRANCH_WIDTH
-    words = memoryview(ffi.buffer(counts.branches.words, 4 * n * width)).cast("I")
-    for row in range(1, n):
-        source, target, is_run = words[row * width : row * width + width]
+    for row, (source, target, is_run) in rows_of(counts.branches):
         yield Branch(source, target, bool(is_run), counts.taken[row], counts.mispredicted[row])
 
 

@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby, islice
 
-from fastprof.core._c import ffi, lib
+from fastprof.core._c import ffi
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.core.c_memory import rows_of
 from fastprof.formats.pgo.branches import Runs, branches, link_of, place_of
 from fastprof.formats.pgo.calls import is_call
 from fastprof.formats.pgo.levels import Level, Profile, enter
@@ -136,14 +137,12 @@ class Join:
 
     def sums(self, counts: fp_counts) -> tuple[dict[Spot, int], dict[int, Spot]]:
         """Counts by spot: processes map a program to different addresses.  And the spot of each row."""
-        n, width = counts.places.n, lib.FP_COUNTS_PLACE_WIDTH
-        words = memoryview(ffi.buffer(counts.places.words, 4 * n * width)).cast("I")
+        n = counts.places.n
         values = memoryview(ffi.buffer(counts.counts, 8 * n)).cast("q") if n > 1 else array("q", [0])
         sums: dict[Spot, int] = {}
         spots: dict[int, Spot] = {}
         mappings: dict[int, tuple[int, Mapping | None]] = {}
-        for row in range(1, n):
-            space, low, high = words[row * width : row * width + width]
+        for row, (space, low, high) in rows_of(counts.places):
             if space not in mappings:
                 mappings[space] = (space, None) if self._is_graph else mapping_of(self._model, space)
             object_, mapping = mappings[space]
@@ -286,10 +285,7 @@ class Join:
 
     def _calls(self, counts: fp_counts, spots: dict[int, Spot]) -> Iterator[Call]:
         """The spot of each call, its callee, and how often it was made."""
-        n, width = counts.calls.n, lib.FP_COUNTS_CALL_WIDTH
-        words = memoryview(ffi.buffer(counts.calls.words, 4 * n * width)).cast("I")
-        for row in range(1, n):
-            place, callee, low, high = words[row * width : row * width + width]
+        for row, (place, callee, low, high) in rows_of(counts.calls):
             if place in spots:
                 yield spots[place], self._callee(callee, low | high << 32), counts.called[row]
 

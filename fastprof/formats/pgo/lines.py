@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import posixpath
 from collections import Counter
-from collections.abc import Iterator
 
-from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.core.c_memory import rows_of
 from fastprof.formats.pgo.branches import Runs
 from fastprof.formats.pgo.calls import call_of
 from fastprof.formats.pgo.symtab import Entry, functions
@@ -80,26 +79,23 @@ class Lines:
         self.calls: list[tuple[Spot, tuple[Spot, str], int]] = []
 
     def add(self, counts: fp_counts) -> None:
-        rows = [*_rows(counts)]
-        for function, line, count in rows[1:]:
-            code = self._code(function)
+        rows = dict(rows_of(counts.lines))
+        for row, (function, file, line) in rows.items():
+            code, count = self._code(function), counts.line_counts[row]
             if code is None:
                 self.n_elsewhere += bool(count)
                 continue
-            found = code.lines.get(self._line(*line), ())
+            found = code.lines.get(self._line(file, line), ())
             if not found and count:
                 self.n_unplaced += 1
                 self.unplaced += count
             for address in found:
                 self.sums[code.number, address] += max(round(count / len(found)), bool(count))
-        width = lib.FP_COUNTS_LINE_CALL_WIDTH
-        words = memoryview(ffi.buffer(counts.line_calls.words, 4 * counts.line_calls.n * width)).cast("I")
-        for row in range(1, counts.line_calls.n):
-            at, callee = words[row * width : row * width + width]
-            function, line, _ = rows[at]
+        for row, (at, callee) in rows_of(counts.line_calls):
+            function, file, line = rows[at]
             caller, called = self._code(function), self._code(callee)
             if caller and called:
-                self._call(caller, self._line(*line), called, counts.line_called[row])
+                self._call(caller, self._line(file, line), called, counts.line_called[row])
 
     def _call(self, caller: Code, line: Line, callee: Code, n: int) -> None:
         """At the instructions of the line that call the function, else at an indirect one."""
@@ -150,12 +146,3 @@ class Lines:
                 if chain:
                     known.lines.setdefault((posixpath.basename(chain[0].file), chain[0].line), []).append(address)
         return known
-
-
-def _rows(counts: fp_counts) -> Iterator[tuple[int, tuple[int, int], int]]:
-    """A function, its file and line, and the count; row 0 is none."""
-    n, width = counts.lines.n, lib.FP_COUNTS_LINE_WIDTH
-    words = memoryview(ffi.buffer(counts.lines.words, 4 * n * width)).cast("I")
-    for row in range(n):
-        function, file, line = words[row * width : row * width + width]
-        yield function, (file, line), counts.line_counts[row] if row else 0
