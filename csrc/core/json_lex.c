@@ -112,11 +112,6 @@ static int after_value(struct fp_json *j, struct fp_window *in, size_t at) {
     return FP_DONE;
 }
 
-/* Whether the visible text begins with a byte order mark. */
-static int is_mark(const struct fp_window *in) {
-    return !in->base && in->n && !memcmp(in->p, "\xef\xbb\xbf", in->n < 3 ? in->n : 3);
-}
-
 /* Reads the key at `at` and the colon after it. */
 static int key_at(struct fp_json *j, struct fp_window *in, size_t at, struct fp_err *err) {
     if (in->p[at] != '"') return fail(in, at, "a key in quotes", err);
@@ -133,10 +128,6 @@ static int key_at(struct fp_json *j, struct fp_window *in, size_t at, struct fp_
 int fp_json_next(struct fp_json *j, struct fp_window *in, struct fp_err *err) {
     for (;;) {
         size_t at = in->pos;
-        if (FP_UNLIKELY(j->expects == FP_JSON_VALUE && !at) && is_mark(in)) {
-            if (in->n < 3) return more(in, err);
-            at = 3;
-        }
         at = (size_t)(fp_json_after_blanks(in->p + at, in->p + in->n) - in->p);
         in->pos = at;
         if (FP_UNLIKELY(j->expects == FP_JSON_NOTHING && j->loose)) return after_value(j, in, at);

@@ -5,8 +5,8 @@
  * A token is contiguous in the window, which grows for long strings.  fp_json_next returns the next token without
  * consuming it, fp_json_take consumes it; a token that cannot be handled yet is simply returned again.
  *
- * Accepts more than the RFC: control characters in strings, bytes that are not UTF-8, a byte order mark, and a comma
- * after the last element.  Half a surrogate pair becomes U+FFFD.
+ * Accepts more than the RFC: control characters in strings, bytes that are not UTF-8, and a comma after the last
+ * element.  Half a surrogate pair becomes U+FFFD.
  *
  * With `loose` set, accepts what printf writes for doubles and file names: a bare word (nan, -inf, 1.#INF) is a
  * FP_JSON_WORD, a backslash before any other character is literal, and the text ends after its first value, whatever

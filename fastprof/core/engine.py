@@ -459,6 +459,8 @@ class Format(NamedTuple):
 def read(reader: Reader, capacity: int | None = None) -> Iterator[Batch]:
     """Source -> batches.  Each batch is valid until the next one is requested."""
     most, size = CAPACITY[reader.view], reader.source.size
+    if reader.source.mark and not reader.is_second:
+        reader.log.count(REPORTED["byte-order-marks"])
     if size is not None:  # allocating a batch takes as long as reading some KB
         most = min(most, max(size // _ROW_BYTES, _LEAST_ROWS))
     first = min(most, _FIRST_ROWS) if reader.view == "stacks" else most

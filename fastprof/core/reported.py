@@ -135,6 +135,7 @@ SHARED |= reported(
 
 # Entries of core itself.
 REPORTED = reported(
+    repairs={"byte-order-marks": ("byte order mark", "byte order marks")},
     losses={
         "cut-names": ("name truncated to {most}", "names truncated to {most}"),
         "damaged-streams": (

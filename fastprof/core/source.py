@@ -17,9 +17,11 @@ from fastprof.core.reported import REPORTED
 from fastprof.core.streams import (
     PEEK,
     Damaged,
+    Reading,
+    Rejoined,
     check_binary,
-    compression_of_bytes,
     decompressed,
+    layer_of,
     name_of,
     standard_stream,
     temporary_failed,
@@ -37,47 +39,12 @@ if TYPE_CHECKING:
 
 WINDOW = 256 * 1024
 _LEAST = 16 * 1024
+_MARK = b"\xef\xbb\xbf"
 _SHRUNK = "shrank while it was read"
 _FEW = 1 << 20  # decompressed bytes below which a thread does not pay
 _LONGEST_LINE = 16 << 20  # bytes looked at to find the end of a first line
 _SEARCHED = 1 << 20  # bytes searched at a time
 LONGEST = 64 << 20  # maximum size of a line or record; a stack of 100,000 functions with long names has 10 MB
-
-
-class _Rejoined:
-    """A stream whose first bytes, `head`, have been read already; they are read again."""
-
-    def __init__(self, head: bytes, rest: IO[bytes]) -> None:
-        self._head = head
-        self._rest = rest
-
-    def read(self, n: int = -1) -> bytes:
-        if self._head:
-            part = self._head if n < 0 else self._head[:n]
-            self._head = self._head[len(part) :]
-            return part + self._rest.read() if n < 0 else part
-        return self._rest.read(n)
-
-    def readinto(self, into: memoryview) -> int:
-        if not self._head:
-            return self._rest.readinto(into)  # type: ignore[attr-defined, no-any-return]
-        data = self.read(len(into))
-        into[: len(data)] = data
-        return len(data)
-
-
-class _Reading:
-    """A file object that has `read` but no `readinto`."""
-
-    def __init__(self, file: Any) -> None:
-        self.file, self.read = file, file.read
-
-    def readinto(self, into: memoryview) -> int | None:
-        data = self.read(len(into))
-        if data is None or len(data) > len(into):
-            return None if data is None else len(data)
-        into[: len(data)] = data
-        return len(data)
 
 
 class Source:
@@ -89,6 +56,9 @@ class Source:
     part of the input at a time, `use_ranges` for a remote object.  `again`: another Source can read the same bytes from
     the beginning.  `pinned`: `pin` has set size and identity.  `identity` is compared to see whether a file or object
     opened by path is unchanged when it is opened again; None for others.
+
+    Text in UTF-16 is converted to UTF-8, as if it were compressed.  `mark`: the number of bytes of a byte order mark,
+    which neither `head` nor the window shows.
 
     A file object that can seek is read from its beginning; it belongs to the caller and stays open.  For a directory
     (`folder`), the window shows the files one after the other; `head` is empty and `size` unknown.
@@ -126,9 +96,10 @@ class Source:
         self._part: Any = None
         self._copied = 0
         self._raw: Any = ahead.open(path) if ahead is not None and isinstance(path, str) else self._open(path)
-        self._owns_stream = self._raw is not path and not isinstance(self._raw, _Reading)
+        self._owns_stream = self._raw is not path and not isinstance(self._raw, Reading)
         self.name = name or self._default_name(path)
         self.compression = ""
+        self.mark = 0
         self.pinned = False
         self._stream: Any = self._raw
         self.seekable = self._raw_seekable()
@@ -163,7 +134,7 @@ class Source:
         if hasattr(path, "read"):
             if not self._spooled:
                 check_binary(path, lambda: path.read(0), "read")
-            return path if hasattr(path, "readinto") else _Reading(path)
+            return path if hasattr(path, "readinto") else Reading(path)
         if path == "-":
             return standard_stream(sys.stdin, "<stdin>", "rb")
         if is_url(path):
@@ -277,20 +248,27 @@ class Source:
             if self.seekable:
                 self._stream.seek(0)
             else:
-                self._stream = _Rejoined(head, self._stream)
+                self._stream = Rejoined(head, self._stream)
             self.head = head
-            kind = compression_of_bytes(head)
+            kind = layer_of(head)
             if not kind:
+                self._skip_mark()
                 return
             self._stream = decompressed(self._stream, kind, self._lost)
             self.compression += kind
             self.seekable = False
             self.size = None
 
+    def _skip_mark(self) -> None:
+        """Text begins after its byte order mark."""
+        if self.head.startswith(_MARK):
+            self.head = self.head[len(_MARK) :]
+            self.mark = len(_MARK)
+
     def extend_head(self) -> bool:
         """Extend `head` beyond the end of its first line, before anything else is read.  Returns whether it changed:
         not if it has a line break, the run of NUL bytes of a binary file, or all of the input."""
-        if len(self.head) < PEEK or b"\n" in self.head or bytes(4) in self.head or self._at:
+        if len(self.head) + self.mark < PEEK or b"\n" in self.head or bytes(4) in self.head or self._at:
             return False
         longer = bytearray(self._read_some(PEEK))
         while b"\n" not in longer[-PEEK:] and len(longer) < _LONGEST_LINE and (part := self._read_some(PEEK)):
@@ -298,8 +276,8 @@ class Source:
         if self.seekable:
             self._stream.seek(0)
         else:
-            self._stream = _Rejoined(bytes(longer), self._stream)
-        self.head = bytes(longer)
+            self._stream = Rejoined(bytes(longer), self._stream)
+        self.head = bytes(longer[self.mark :])
         return len(longer) > PEEK
 
     def _guarded(self, read: Any, argument: Any) -> Any:
@@ -402,11 +380,13 @@ class Source:
             self._lost(REPORTED["shortened-files"])
 
     def select(self, offset: int, length: int | None = None) -> None:
-        """Continue reading at `offset`, up to `length` bytes (None: to the end).
+        """Continue reading at `offset`, but not before the text, up to `length` bytes (None: to the end).
 
         Going backwards requires `seekable`.
         """
-        in_ = self.in_
+        in_, before_text = self.in_, self.mark - offset
+        if before_text > 0:
+            offset, length = self.mark, None if length is None else max(length - before_text, 0)
         if self.seekable:
             self._stream.seek(offset)  # always, because read_at may have moved it
         elif offset == in_.base + in_.n and not (in_.eof and self._end is None):

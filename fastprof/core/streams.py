@@ -37,17 +37,26 @@ def compression_of_bytes(head: bytes) -> str:
     return next((suffix for suffix, magic in _COMPRESSIONS if head.startswith(magic)), "")
 
 
+def layer_of(head: bytes) -> str:
+    """What must be undone before a reader sees the bytes: a compression, or UTF-16, which shells of Windows write;
+    or ""."""
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff") and head[2:4] != bytes(2):  # not UTF-32
+        return ".utf-16"
+    return compression_of_bytes(head)
+
+
 class Damaged(Exception):
     """Damaged compressed data: a Message, and the position in them."""
 
 
 def decompressed(raw: IO[bytes], kind: str, lost: Callable[..., None] | None) -> Any:
-    """A readable stream of the decompressed bytes of `raw`.
+    """A readable stream of the decompressed bytes of `raw`, of a layer (`layer_of`).
 
     Errors: Damaged.  With `lost`, the stream ends at the damage instead, and `lost` is called with the code
     to count.
     """
-    return (_Frames if kind == ".zst" else _Streams)(raw, kind, lost)
+    kinds: dict[str, type[_Decompressed]] = {".zst": _Frames, ".utf-16": _Utf16}
+    return kinds.get(kind, _Streams)(raw, kind, lost)
 
 
 def _new_decompressor(kind: str) -> Any:
@@ -83,7 +92,7 @@ class _Decompressed:
     def __init__(self, raw: Any, kind: str, lost: Callable[..., None] | None) -> None:
         self._raw = raw
         self._kind = kind
-        self._magic = next(magic for suffix, magic in _COMPRESSIONS if suffix == kind)
+        self._magic = next((magic for suffix, magic in _COMPRESSIONS if suffix == kind), b"")
         self._lost = lost
         self._at = 0  # compressed bytes read
         self._ended = False
@@ -198,6 +207,68 @@ class _Frames(_Decompressed):
             raise
         except Exception as error:
             return b"" if self._ended else self._corrupt(error)
+
+
+class _Utf16(_Decompressed):
+    """Text in UTF-16 with a byte order mark, as UTF-8.  Surrogates without the other half stay as they are."""
+
+    def __init__(self, raw: Any, kind: str, lost: Callable[..., None] | None) -> None:
+        import codecs
+
+        super().__init__(raw, kind, lost)
+        self._decoder = codecs.getincrementaldecoder("utf-16")("surrogatepass")
+        self._data = b""  # text not yet passed on
+
+    def read(self, n: int = -1) -> bytes:
+        while not self._data and not self._ended:
+            part = self._raw.read(_ROOM)
+            if part is None:
+                raise BlockingIOError
+            self._at += len(part)
+            self._ended = not part
+            try:
+                self._data = self._decoder.decode(part, not part).encode("utf-8", "surrogatepass")
+            except UnicodeDecodeError:
+                return self._fail("the text in UTF-16 ends within a character", self._at)
+        data = self._data if n < 0 else self._data[:n]
+        self._data = self._data[len(data) :]
+        return data
+
+
+class Rejoined:
+    """A stream whose first bytes, `head`, have been read already; they are read again."""
+
+    def __init__(self, head: bytes, rest: IO[bytes]) -> None:
+        self._head = head
+        self._rest = rest
+
+    def read(self, n: int = -1) -> bytes:
+        if self._head:
+            part = self._head if n < 0 else self._head[:n]
+            self._head = self._head[len(part) :]
+            return part + self._rest.read() if n < 0 else part
+        return self._rest.read(n)
+
+    def readinto(self, into: memoryview) -> int:
+        if not self._head:
+            return self._rest.readinto(into)  # type: ignore[attr-defined, no-any-return]
+        data = self.read(len(into))
+        into[: len(data)] = data
+        return len(data)
+
+
+class Reading:
+    """A file object that has `read` but no `readinto`."""
+
+    def __init__(self, file: Any) -> None:
+        self.file, self.read = file, file.read
+
+    def readinto(self, into: memoryview) -> int | None:
+        data = self.read(len(into))
+        if data is None or len(data) > len(into):
+            return None if data is None else len(data)
+        into[: len(data)] = data
+        return len(data)
 
 
 class _WholeFrames:

@@ -16,13 +16,13 @@ class Head(NamedTuple):
     starts: tuple[bytes, ...] = ()  # they start with one of these
     words: tuple[bytes, ...] = ()  # they contain one of these
     without: bytes = b""  # they do not contain this
-    json: bool = False  # they start with an object or an array, after a byte order mark and blanks
+    json: bool = False  # they start with an object or an array, after blanks
     check: str = ""  # the function of the C core that they pass
 
     def fits(self, head: bytes) -> bool:
         if self.starts and not head.startswith(self.starts):
             return False
-        if self.json and head[:4].removeprefix(b"\xef\xbb\xbf")[:1] not in b"{[ \t\r\n\v\f":
+        if self.json and head[:1] not in b"{[ \t\r\n\v\f":
             return False
         if self.words and not any(word in head for word in self.words):
             return False

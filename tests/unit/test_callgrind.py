@@ -9,6 +9,7 @@ import pytest
 from fastprof import formats
 from fastprof.core.errors import FastprofError, FormatError
 from fastprof.core.options import Options
+from fastprof.core.source import Source
 from tests.reference.callgrind import parse
 from tests.support.chosen import cases
 from tests.support.graphs import read_parts, rewrite
@@ -30,8 +31,8 @@ def numbered(path: Path) -> bool:
 
 @pytest.mark.parametrize("path", GOOD, ids=name_of)
 def test_exactly_one_format_claims_it(path: Path) -> None:
-    head = path.read_bytes()[:4096]
-    claims = [f.name for f in formats.formats() if f.sniff and f.sniff(head)]
+    with Source(str(path)) as source:
+        claims = [f.name for f in formats.formats() if f.sniff and f.sniff(source.head)]
     assert claims == [path.parts[-3]]
 
 

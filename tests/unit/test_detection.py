@@ -129,7 +129,7 @@ FOREIGN = {
     b"import time: self [us] | cumulative | imported package\n": "a list of Python's import times (-X importtime): ",
     b"Statistical profiling result from v8.log, (7 ticks": "text printed by V8's tick processor",
     b'{"code":[{"name":"f"': "a preprocessed log of V8",
-    b"\xff\xfea\0;\0b\0 \x001\0": "text in UTF-16: `iconv",
+    b"m\0a\0i\0n\0;\0f\0 \x001\0\n\0": "text in UTF-16 without a byte order mark: `iconv",
     b"allocator,num_allocations,size,tid,thread_name,stack_trace\n": "a list or statistics of memray: `memray flam",
     b'{\n  "total_num_allocations": 107,\n': "a list or statistics of memray: ",
     b'{"version": 0, "costs": [{"description": "Memory", "unit": "bytes"}]': "a profile for gprof2dot (memray)",

@@ -215,7 +215,7 @@ def test_times_far_apart_can_be_written(tmp_path: Path) -> None:
 # ---- text
 
 READ = {
-    "byte order mark": (b"\xef\xbb\xbf[%s]", {}),
+    "byte order mark": (b"\xef\xbb\xbf[%s]", {"byte-order-marks": 1}),
     "NUL padding": (b"[%s]\n\0\0\0", {"nul-padding": 1}),
     "text behind the end": (b"[%s]\nDone.", {"rest-after-end": 1}),
     "a log line behind the end": (b"[%s]\n[2024-01-01 12:00:00] done", {"rest-after-end": 1}),

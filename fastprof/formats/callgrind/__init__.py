@@ -71,7 +71,7 @@ def sniff(head: bytes) -> int:
         return NO
     if any(byte < 9 for byte in first):
         return NO
-    lines = head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    lines = head.split(b"\n")
     if not (any(line.startswith((b"events:", b"creator:")) for line in lines) or re.search(_HEADER, head)):
         return NO
     has_more = any(line.lstrip(b" \t").startswith(_NAMES) for line in lines) or re.search(_ALSO, head)
@@ -79,7 +79,7 @@ def sniff(head: bytes) -> int:
 
 
 # Few profiles need `re`: their lines begin with words.  The last alternative: a command that fills the head.
-_HEADER = rb"(?m)^(?:\xef\xbb\xbf)?(?:positions: *(?:instr|line)|version: *[0-9.]+\s+(?:pid:.*\s+)?cmd:)"
+_HEADER = rb"(?m)^(?:positions: *(?:instr|line)|version: *[0-9.]+\s+(?:pid:.*\s+)?cmd:)"
 # A line of the body (a name, or positions and counts), a further line of the header, or an events: line that fills the
 # head.
 _NAMES = (

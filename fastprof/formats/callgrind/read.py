@@ -178,9 +178,6 @@ class CallgrindReader(Reader):
         self._lexer.take_events(*self._has_positions())
 
     def _header_line(self, line: bytes, offset: int) -> None:
-        if line.startswith(b"\xef\xbb\xbf") and offset == 0:
-            self.log.count(REPORTED["byte-order-mark"])
-            line = line[3:]
         line = line.lstrip(b" \t")
         if line.startswith(b"#"):
             self._comment(line[1:].strip())

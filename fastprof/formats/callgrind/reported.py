@@ -15,7 +15,6 @@ REPORTED = reported(
             "{key}: line that differs from the sum of the costs",
             "{key}: lines that differ from the sum of the costs",
         ),
-        "byte-order-mark": ("byte order mark skipped", "byte order mark skipped"),
         "command-newlines": ("newline in a command", "newlines in a command"),
         "composed-names": ("name composed of numbered names", "names composed of numbered names"),
         "costs-outside-functions": (

@@ -19,7 +19,7 @@ def sniff(head: bytes) -> int:
     """Recognized by the version of a processed profile, fields of `meta` in raw ones, or the tables of threads."""
     from re import search
 
-    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    text = head.lstrip()
     if text[:1] != b"{" or search(rb'"(?:traceEvents|\$schema)"\s*:', text):
         return NO
     if search(rb'"preprocessedProfileVersion"\s*:\s*\d', text):

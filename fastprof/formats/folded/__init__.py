@@ -47,13 +47,11 @@ NANOSECONDS = Option(
     details="Microseconds suit viewers that allocate an object per unit.",
 )
 
-BOM = b"\xef\xbb\xbf"
-
 
 def first_stacks(head: bytes) -> list[bytes]:
     """The first lines that are not comments, without trailing blanks.  A line that the bytes cut is used only if it is
     the only one."""
-    *whole, last = head.removeprefix(BOM).split(b"\n")
+    *whole, last = head.split(b"\n")
     lines = (line.rstrip(b" \t\r") for line in whole or [last])
     return [line for line in lines if line and not _is_comment(line)]
 

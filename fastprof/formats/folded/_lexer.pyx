@@ -78,7 +78,6 @@ cdef struct Counts:
     uint64_t rounded_counts
     uint64_t first_rounded  # the line of the first
     uint64_t kinds_of_code  # names whose kind of code is dropped
-    bint byte_order_marks
     bint open_end  # no newline at the end
 
 
@@ -162,8 +161,7 @@ cdef class Lexer:
         while p != end:
             if b.n == b.cap:
                 return FP_FULL
-            # the first line may begin with a byte order mark
-            if self.line != 0 and self.n_counts == 1 and self.decimals == 0:
+            if self.n_counts == 1 and self.decimals == 0:
                 status = self.plain_lines(&p, end, b)
                 if status < 0:
                     return fp_fail(err, status, 0, "memory")
@@ -225,9 +223,6 @@ cdef class Lexer:
         cdef int status
         self.line += 1
         self.seen.open_end = not whole
-        if offset == 0 and stop - p >= 3 and p[0] == 0xef and p[1] == 0xbb and p[2] == 0xbf:
-            self.seen.byte_order_marks = True
-            p += 3
         if stop != p and (stop - 1)[0] == c'\r':
             self.seen.carriage_returns += 1
             stop -= 1

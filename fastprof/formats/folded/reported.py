@@ -10,7 +10,6 @@ REPORTED = reported(
     repairs={
         "blank-lines": ("blank line", "blank lines"),
         "blanks-after-counts": ("line with blanks after the count", "lines with blanks after the count"),
-        "byte-order-marks": ("byte order mark", "byte order marks"),
         "carriage-returns": ("line that ends in a carriage return", "lines that end in a carriage return"),
         "empty-frames": ("unnamed frame, shown as [unknown]", "unnamed frames, shown as [unknown]"),
         "inclusive-values": (

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fastprof.core._c import fp_batch, fp_err, fp_otlp_attribute, fp_otlp_json, fp_window
 
 # JSON, as opposed to a message of 123 bytes: a line feed (field 1) and a brace (its length).
-_JSON = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*(?:"[A-Za-z_$]|\}|$)')
+_JSON = re.compile(rb'\s*\{\s*(?:"[A-Za-z_$]|\}|$)')
 
 # Strings that the decoder compares with, by their names in C.
 WORDS = {

@@ -19,7 +19,7 @@ def sniff(head: bytes) -> int:
     """Its schema; else an object with profiles of its types, or with frames alone in the bytes there are."""
     from re import match, search
 
-    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    text = head.lstrip()
     if text[:1] != b"{":
         return NO
     if search(rb'"\$schema"\s*:\s*"https?://www\.speedscope\.app/file-format-schema\.json"', text):

@@ -38,10 +38,9 @@ def begins_with_event(head: bytes) -> bool:
     """Whether the text is a sequence of events, without an array around them."""
     from re import match, search
 
-    text = head.removeprefix(b"\xef\xbb\xbf")
     key = rb'\{\s*"(ph|name|cat|ts|pid|tid|dur|id|args)"\s*:'
     phase = rb'"ph"\s*:\s*"[A-Za-z(),]"'
-    return bool(match(rb"\s*" + key, text) and search(phase, text) and b'"traceEvents"' not in text)
+    return bool(match(rb"\s*" + key, head) and search(phase, head) and b'"traceEvents"' not in head)
 
 
 def sniff(head: bytes) -> int:
@@ -49,7 +48,7 @@ def sniff(head: bytes) -> int:
     them with a phase."""
     from re import match, search, sub
 
-    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    text = head.lstrip()
     if text[:1] not in (b"{", b"["):
         return NO
     text = sub(rb"\\u00([2-7][0-9A-Fa-f])", lambda escaped: bytes([int(escaped[1], 16)]), text)
@@ -64,7 +63,7 @@ def sniff_cpuprofile(head: bytes) -> int:
     """An object with V8's nodes (a `head` before 2016), or one that begins with another field of a profile."""
     from re import match, search
 
-    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    text = head.lstrip()
     if text[:1] != b"{":
         return NO
     numbers = rb'(samples|timeDeltas)"\s*:\s*\[\s*-?\d'
