@@ -22,6 +22,7 @@ from otava.analysis import compute_change_points
 from otava_test_data.generators import combiner
 
 from bench.trend_truth import main
+from fastprof.verbs.trend.keys import packed
 from fastprof.verbs.trend.series import Points, Series
 from fastprof.verbs.trend.sums import Profile
 
@@ -48,7 +49,7 @@ def of_trend(values: Sequence[float]) -> list[Span]:
     costs = [round(value * UNIT) for value in values]
     made = SimpleNamespace(
         rows=SimpleNamespace(keys=[(b"f", b"", b"", 0, "")]),
-        kept=lambda profile: (array("I", [0]), array("q", [profile.total]), array("q"), array("q")),
+        kept=lambda profile: packed((array("I", [0]), *[array("q", [profile.total])] * 3)),
     )
     profiles = [[Profile(str(i), {}, None, cost, 0.0, 1.0, i)] for i, cost in enumerate(costs)]
     points = Points([str(i) for i in range(n)], profiles, [[0]] * n, 1, [])

@@ -24,6 +24,7 @@ import numpy as np
 
 import fastprof
 from fastprof.verbs.trend.findings import Finding, found
+from fastprof.verbs.trend.keys import packed
 from fastprof.verbs.trend.series import Points, Series
 from fastprof.verbs.trend.sums import Profile
 
@@ -88,7 +89,7 @@ class Made:
             self._move()
         self.rows = SimpleNamespace(keys=[(name.encode(), b"a.c", b"app", 0, "") for name in self.names])
         self.totals = array("d", self.base)
-        self._costs: list[np.ndarray] = []
+        self._costs: list[bytes] = []
         self.points = self._profiles()
         for f, kind, at, end, size in self.factors:
             self.truths.append(Truth(f, kind, at, end, self._z(f, at, end, size, kind)))
@@ -168,7 +169,8 @@ class Made:
                 total = int(counts.sum())
                 mine.append(Profile(str(t), {}, None, total, float(total), float(total), len(self._costs)))
                 rows = np.nonzero(counts)[0].astype(np.uint32)
-                self._costs.append((rows, counts[rows].astype(np.int64)))
+                its = array("q", counts[rows].astype(np.int64).tobytes())
+                self._costs.append(packed((array("I", rows.tobytes()), its, its, array("q", bytes(8 * len(its))))))
                 of.append(host)
             day = np.datetime64("2025-01-01") + t
             names.append(str(day))
@@ -177,10 +179,8 @@ class Made:
         season = [t % 7 for t in range(setting.points)] if setting.points >= 28 else []
         return Points(names, profiles, hosts, setting.hosts, season)
 
-    def kept(self, profile: Profile) -> tuple[array, ...]:
-        rows, counts = self._costs[profile.at]
-        found_ = array("I", rows.tobytes()), array("q", counts.tobytes())
-        return found_[0], found_[1], found_[1], array("q")
+    def kept(self, profile: Profile) -> bytes:
+        return self._costs[profile.at]
 
     def first(self, n: int) -> Points:
         """The points until then."""

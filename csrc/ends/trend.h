@@ -104,17 +104,19 @@ int fp_trend_means(struct fp_trend *t, struct fp_trend_replicas *r);
 
 /* The costs of one profile. */
 struct fp_trend_costs {
-    const uint32_t *rows; /* distinct */
-    const int64_t *costs;
-    const int64_t *units; /* divide the costs where they are above 0; NULL: 1; borrowed, as all of these */
-    uint32_t n, point, host;
+    const uint8_t *data; /* of fp_trend_pack, with distinct rows; borrowed */
+    size_t length;
+    uint32_t point, host;
+    int32_t column;    /* 0: self, 1: inclusive costs */
+    int32_t per_calls; /* costs are divided by the calls of their row where these are above 0 */
     double scale, weight;
 };
 
 /* Adds costs, times their scale and weight, to the values of their rows at a point, to the sums of their host, and
- * their squares.  places[row] is the series of a row; FP_TREND_NO_ROW: it is left out.  FP_DONE. */
-int fp_trend_add(struct fp_trend *t, const struct fp_trend_costs *c, const uint32_t *places, double *by_host,
-                 uint32_t n_hosts, double *squares);
+ * their squares.  places[row] is the series of each of n_rows rows; FP_TREND_NO_ROW: it is left out.  FP_DONE, or
+ * FP_E_MALFORMED. */
+int fp_trend_add(struct fp_trend *t, const struct fp_trend_costs *c, const uint32_t *places, uint32_t n_rows,
+                 double *by_host, uint32_t n_hosts, double *squares);
 
 /* The costs of a profile's rows on disk: their number, the widths of the columns, and the columns. */
 struct fp_trend_kept {
@@ -131,6 +133,19 @@ size_t fp_trend_pack(const struct fp_trend_kept *k, uint8_t *out);
 /* Reads what fp_trend_pack wrote; k->n is what the first four bytes say.  FP_E_MALFORMED for another length, or a row
  * that is not below `most`. */
 int fp_trend_unpack(const uint8_t *data, size_t length, uint32_t most, struct fp_trend_kept *k);
+
+/* What fp_trend_renumber needs of the numbers that rows have, and of those they get. */
+struct fp_trend_numbers {
+    const int32_t *rows; /* by old number: the new one; negative: unknown; borrowed, as all of these */
+    uint32_t *marks;     /* by new number: the last profile with this row */
+    double *totals;      /* by new number: sums of absolute self costs, times their scale */
+    uint32_t n_old, n_new;
+};
+
+/* Gives new numbers to the rows of packed costs, in place, and adds to their totals.  `profile` is a number that no
+ * other profile has, above 0.  FP_DONE; FP_NEEDS, without a change of the costs, if a number is unknown or two rows
+ * have the same new one; FP_E_MALFORMED. */
+int fp_trend_renumber(struct fp_trend_numbers *n, uint8_t *data, size_t length, uint32_t profile, double scale);
 
 /* Adds absolute costs, times a scale, to the totals of their rows.  FP_DONE. */
 int fp_trend_total(double *totals, const uint32_t *rows, const int64_t *costs, uint32_t n, double scale);

@@ -17,20 +17,6 @@ uint32_t fp_trend_costs(const struct fp_top_sums *c, uint32_t *ids, int64_t *sel
     return n;
 }
 
-int fp_trend_add(struct fp_trend *t, const struct fp_trend_costs *c, const uint32_t *places, double *by_host,
-                 uint32_t n_hosts, double *squares) {
-    for (uint32_t i = 0; i < c->n; i++) {
-        const size_t f = places[c->rows[i]];
-        if (f >= t->n_series) continue;
-        const double unit = c->units && c->units[i] > 0 ? (double)c->units[i] : 1;
-        const double value = (double)c->costs[i] * c->scale / unit;
-        t->values[f * t->n_points + c->point] += c->weight * value;
-        if (n_hosts) by_host[f * n_hosts + c->host] += c->weight * value;
-        squares[f] += c->weight * value * value;
-    }
-    return FP_DONE;
-}
-
 int fp_trend_total(double *totals, const uint32_t *rows, const int64_t *costs, uint32_t n, double scale) {
     for (uint32_t i = 0; i < n; i++) totals[rows[i]] += fabs((double)costs[i]) * scale;
     return FP_DONE;
@@ -58,14 +44,77 @@ static uint8_t *put(uint8_t *out, const int64_t *values, uint32_t n, uint32_t wi
     return out;
 }
 
-static const uint8_t *get(const uint8_t *data, int64_t *values, uint32_t n, uint32_t width) {
-    const uint32_t unused = 64 - 8 * width;
-    for (uint32_t i = 0; i < n; i++, data += width) {
-        uint64_t x = 0;
-        for (uint32_t k = 0; k < width; k++) x |= (uint64_t)data[k] << 8 * k;
-        values[i] = width ? (int64_t)(x << unused) >> unused : 0;
+static uint32_t word(const uint8_t *from) {
+    return (uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24;
+}
+
+static int64_t number(const uint8_t *column, uint32_t i, uint32_t width) {
+    const uint8_t *from = column + (size_t)i * width;
+    if (!width) return 0;
+    if (width == 1) return (int8_t)from[0];
+    if (width == 2) return (int16_t)(uint16_t)(from[0] | from[1] << 8);
+    if (width == 4) return (int32_t)word(from);
+    return (int64_t)((uint64_t)word(from) | (uint64_t)word(from + 4) << 32);
+}
+
+struct packed {
+    const uint8_t *rows, *columns[3];
+    uint32_t n, widths[3];
+};
+
+static int parsed(struct packed *p, const uint8_t *data, size_t length) {
+    size_t each = 4;
+    if (length < HEAD || data[4] != 4) return FP_E_MALFORMED;
+    for (uint32_t c = 0; c < 3; c++) {
+        const uint32_t width = p->widths[c] = data[5 + c];
+        if (width > 8 || (width & (width - 1))) return FP_E_MALFORMED;
+        each += width;
     }
-    return data;
+    p->n = word(data);
+    if ((uint64_t)p->n * each != length - HEAD) return FP_E_MALFORMED;
+    p->rows = data + HEAD;
+    const uint8_t *from = p->rows + 4 * (size_t)p->n;
+    for (uint32_t c = 0; c < 3; from += (size_t)p->n * p->widths[c++]) p->columns[c] = from;
+    return FP_DONE;
+}
+
+int fp_trend_add(struct fp_trend *t, const struct fp_trend_costs *c, const uint32_t *places, uint32_t n_rows,
+                 double *by_host, uint32_t n_hosts, double *squares) {
+    struct packed p;
+    if (parsed(&p, c->data, c->length) != FP_DONE || c->column < 0 || c->column > 1) return FP_E_MALFORMED;
+    const uint8_t *costs = p.columns[c->column];
+    const uint32_t width = p.widths[c->column];
+    for (uint32_t i = 0; i < p.n; i++) {
+        const uint32_t row = word(p.rows + 4 * (size_t)i);
+        if (row >= n_rows) return FP_E_MALFORMED;
+        const size_t f = places[row];
+        if (f >= t->n_series) continue;
+        const int64_t calls = c->per_calls ? number(p.columns[2], i, p.widths[2]) : 0;
+        const double unit = calls > 0 ? (double)calls : 1, value = (double)number(costs, i, width) * c->scale / unit;
+        t->values[f * t->n_points + c->point] += c->weight * value;
+        if (n_hosts) by_host[f * n_hosts + c->host] += c->weight * value;
+        squares[f] += c->weight * value * value;
+    }
+    return FP_DONE;
+}
+
+int fp_trend_renumber(struct fp_trend_numbers *n, uint8_t *data, size_t length, uint32_t profile, double scale) {
+    struct packed p;
+    if (parsed(&p, data, length) != FP_DONE) return FP_E_MALFORMED;
+    for (uint32_t i = 0; i < p.n; i++) {
+        const uint32_t old = word(p.rows + 4 * (size_t)i);
+        if (old >= n->n_old) return FP_E_MALFORMED;
+        const int32_t row = n->rows[old];
+        if (row < 0 || (uint32_t)row >= n->n_new || n->marks[row] == profile) return FP_NEEDS;
+        n->marks[row] = profile;
+    }
+    uint8_t *to = data + HEAD;
+    for (uint32_t i = 0; i < p.n; i++, to += 4) {
+        const uint32_t row = (uint32_t)n->rows[word(to)];
+        for (uint32_t b = 0; b < 4; b++) to[b] = (uint8_t)(row >> 8 * b);
+        n->totals[row] += fabs((double)number(p.columns[0], i, p.widths[0])) * scale;
+    }
+    return FP_DONE;
 }
 
 size_t fp_trend_pack(const struct fp_trend_kept *k, uint8_t *out) {
@@ -84,22 +133,15 @@ size_t fp_trend_pack(const struct fp_trend_kept *k, uint8_t *out) {
 }
 
 int fp_trend_unpack(const uint8_t *data, size_t length, uint32_t most, struct fp_trend_kept *k) {
-    int64_t *columns[] = {k->self, k->inclusive, k->calls};
-    size_t each = 4;
-    if (length < HEAD || data[4] != 4) return FP_E_MALFORMED;
-    for (uint32_t c = 0; c < 3; c++) {
-        const uint32_t width = data[5 + c];
-        if (width > 8 || (width & (width - 1))) return FP_E_MALFORMED;
-        each += width;
-    }
-    const uint64_t n = (uint32_t)data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16 | (uint32_t)data[3] << 24;
-    if (n != k->n || n * each != length - HEAD) return FP_E_MALFORMED;
-    const uint8_t *from = data + HEAD;
-    for (uint32_t i = 0; i < k->n; i++, from += 4) {
-        k->rows[i] = (uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24;
+    struct packed p;
+    if (parsed(&p, data, length) != FP_DONE || p.n != k->n) return FP_E_MALFORMED;
+    for (uint32_t i = 0; i < p.n; i++) {
+        k->rows[i] = word(p.rows + 4 * (size_t)i);
         if (k->rows[i] >= most) return FP_E_MALFORMED;
+        k->self[i] = number(p.columns[0], i, p.widths[0]);
+        k->inclusive[i] = number(p.columns[1], i, p.widths[1]);
+        k->calls[i] = number(p.columns[2], i, p.widths[2]);
     }
-    for (uint32_t c = 0; c < 3; c++) from = get(from, columns[c], k->n, data[5 + c]);
     return FP_DONE;
 }
 

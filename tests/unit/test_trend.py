@@ -10,11 +10,13 @@ import sqlite3
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import fastprof
 from fastprof.cli import main
+from fastprof.verbs.trend.kept import Cache, _digest
 
 SHARES = {f"f{i}": 1 / (i + 2) for i in range(30)}
 
@@ -488,6 +490,63 @@ def test_cache_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     again = over_points(folder, cache=str(tmp_path / "sums"))
     assert again.points == first.points
     assert again.n_rows == first.n_rows
+
+
+@pytest.fixture(autouse=True)
+def _short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few profiles are kept together."""
+    monkeypatch.setattr("fastprof.verbs.trend.kept._LENGTH", 3)
+
+
+@pytest.mark.parametrize("kind", ["folder", "store"])
+def test_runs_of_profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """Profiles are kept together, too.  New, deleted and changed ones, builds whose functions are paired, and runs that
+    say something else than their key, change no answer; runs that are no longer used are forgotten."""
+    runs, cache = tmp_path / "runs", tmp_path / "sums"
+    one_by_one, n_single = Cache.get, [0]
+
+    def got(self: Cache, key: bytes) -> object:
+        n_single[0] += 1
+        return one_by_one(self, key)
+
+    def compared(*, add: bool = True, most: int = 99) -> None:
+        folder = runs
+        if kind == "store":
+            folder = tmp_path / "all.fpa"
+            assert not add or main(["archive", "add", "-q", "--replace", str(folder), str(runs)]) == 0
+        time.sleep(0.03)
+        for words in ({"over": "point", "label_path": "{point}.{host}.folded"}, {"over": "date"}):
+            plain = fastprof.trend([str(folder)], **words)._asdict()  # type: ignore[arg-type]
+            n_single[0] = 0
+            found = fastprof.trend([str(folder)], **words, cache=str(cache))._asdict()  # type: ignore[arg-type]
+            assert {**found, "log": found["log"].data()} == {**plain, "log": plain["log"].data()}
+        assert n_single[0] <= most
+
+    written(runs, 40, {"f4": (20, 1.5)})
+    for path in sorted(runs.iterdir())[30:]:  # another build, of which some functions have another file
+        path.write_text(path.read_text().replace("f3 ", "f3 [libx-1.2.so] "))
+    monkeypatch.setattr(Cache, "get", got)
+    compared()
+    compared(add=False, most=12)  # of the last run
+    written(tmp_path / "more", 42, {"f4": (20, 1.5)})
+    for path in sorted((tmp_path / "more").iterdir())[40:]:
+        path.rename(runs / path.name)
+    compared(most=36 if kind == "folder" else 99)
+    (runs / "005.host0.folded").write_text((runs / "006.host0.folded").read_text())
+    compared()
+    with sqlite3.connect(cache) as database:
+        all_ = database.execute("SELECT key, facts, costs FROM runs").fetchall()
+        for i, (key, facts, costs) in enumerate(all_):
+            row: tuple[Any, Any] = (
+                (facts[:-2] + "9]]", costs),
+                (facts, costs[:-1]),
+                ("[{}, [[]]]", costs),
+                ("5", costs),
+            )[i % 4]
+            new = (*row, _digest(key, *row), key)
+            database.execute("UPDATE runs SET facts = ?, costs = ?, digest = ? WHERE key = ?", new)
+    assert 2 < len(all_) < 42
+    compared()
 
 
 def test_value_of_the_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

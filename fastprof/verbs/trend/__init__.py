@@ -21,17 +21,18 @@ from fastprof.core.log import Log
 from fastprof.core.messages import counted, spelled
 from fastprof.core.options import LENIENT, FilePath, Option, Options, Share, Switch, Text, Whole, checked
 from fastprof.inputs import Progress
-from fastprof.inputs.expand import expand, skipped, with_advice
+from fastprof.inputs.expand import expand, skipped
 from fastprof.verbs.diff.gate import FAIL_OVER as OF_DIFF
 from fastprof.verbs.diff.gate import noun
 from fastprof.verbs.groups import Grouping, keys_of
 from fastprof.verbs.reported import REPORTED
-from fastprof.verbs.run import listed, none_can_be_read
+from fastprof.verbs.run import listed
 from fastprof.verbs.trend.causes import Cause, explained
 from fastprof.verbs.trend.findings import Finding as Found
 from fastprof.verbs.trend.findings import found, growth
 from fastprof.verbs.trend.keys import names_of
-from fastprof.verbs.trend.points import Order, Over, season, times_of, usable
+from fastprof.verbs.trend.points import Order, Over, season, usable
+from fastprof.verbs.trend.reading import read
 from fastprof.verbs.trend.series import Change, Points, Series
 from fastprof.verbs.trend.sums import Profile, Sums
 
@@ -317,7 +318,7 @@ def trend(
     cache = _cache(inputs, len(paths), chosen, from_, log)
     sums = Sums(end, chosen[BY], chosen, from_, progress, per=chosen[PER], cache=cache)
     try:
-        profiles = _read(paths, sums, over, chosen, log, keep_going=keep_going)
+        profiles = read(paths, sums, over, chosen, options(), log, keep_going=keep_going)
         points = _points(usable(profiles, log), over, order, chosen, log)
         return _found(sums, points, order, chosen, log)
     finally:
@@ -363,48 +364,6 @@ def _expanded(inputs: list[Any], chosen: Options, log: Log, *, keep_going: bool)
     if not paths:
         raise UsageError("no input given")
     return paths
-
-
-def _read(
-    paths: Sequence[Any], sums: Sums, over: Over, chosen: Options, log: Log, *, keep_going: bool
-) -> list[tuple[str, Profile]]:
-    """(point, profile) of all inputs that have a point.
-
-    Errors: FastprofError; UsageError for options without effect.
-    """
-    from fastprof.bridges.rows.label import InputLabels
-
-    labels = InputLabels(chosen)
-    times = times_of(paths) if over.needs_time() else {}
-    found_: list[tuple[str, Profile]] = []
-    without: list[str] = []
-    last: FastprofError | None = None
-    for number, path in enumerate(paths):
-        try:
-            profile = sums.read(path, times.get(number), lambda name: labels.of(name, log), log)
-        except FastprofError as error:
-            if not keep_going or isinstance(error, UsageError):
-                raise with_advice(error, len(paths), keep_going) from None
-            skipped(error, log)
-            last = error
-            continue
-        name = over.name(profile.name, profile.labels, profile.time_ns)
-        if name is None:
-            without.append(profile.name)
-        else:
-            found_.append((name, profile))
-    if last and not sums.n_read:
-        raise none_can_be_read(last.message())
-    for option in options():
-        if sums.n_read and sums.unused.get(option.key) == sums.n_read and option not in bridges.INPUT_LABELS:
-            raise usage_error("{option} has no effect on any input", option=spelled(option.flag))
-    sums.check_per()
-    what = "date" if over.needs_time() else f"label {over.key}"
-    if without and not found_:
-        raise usage_error("{--over:=}{over}: no input has a {what}", over=chosen[OVER], what=what)
-    if without:
-        log.warn(REPORTED["pointless-inputs"], n=len(without), what=what, first=without[0])
-    return found_
 
 
 def _points(profiles: Sequence[tuple[str, Profile]], over: Over, order: Order, chosen: Options, log: Log) -> Points:

@@ -19,7 +19,7 @@ from fastprof.inputs import is_file
 from fastprof.verbs.diff import diff
 from fastprof.verbs.diff import options as options_of_diff
 from fastprof.verbs.trend.findings import Finding
-from fastprof.verbs.trend.keys import names_of
+from fastprof.verbs.trend.keys import names_of, unpacked
 from fastprof.verbs.trend.series import Points
 from fastprof.verbs.trend.sums import Profile, Sums
 
@@ -167,6 +167,6 @@ def _of_values(
 
 
 def _cost(sums: Sums, profile: Profile, one: Finding) -> float:
-    rows, *columns, _ = sums.kept(profile)
+    rows, *columns, _ = unpacked(sums.kept(profile), len(sums.rows.keys))
     costs = columns[one.column]
     return sum(costs[i] for i, row in enumerate(rows) if row == one.change.row) / (profile.unit or 1)

@@ -4,6 +4,8 @@ A database of SQLite with a row for each profile, by a digest of its identity (p
 in a store its entry in the index) and of all options that its sums depend on.  A file that is damaged or of another
 version is made anew: an answer never depends on the cache.
 
+Profiles that follow each other are kept a second time, together (`Run`): a night of many profiles is then read at once.
+
 Without --cache it is a hidden file next to a store or folder (`automatic`), if nobody else can write there.
 """
 
@@ -15,11 +17,12 @@ import sqlite3
 import stat
 import time
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
+from zlib import crc32
 
-from fastprof.core._typing import Any
+from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError, raise_as
 from fastprof.core.options import Options
 from fastprof.core.version import __version__
@@ -27,17 +30,30 @@ from fastprof.inputs.stored import Stored, in_store
 from fastprof.verbs.trend.keys import Entry, Key, packed, unpacked
 
 _APPLICATION = 0x46507452  # "FPtR"
-_LAYOUT = 2
+_LAYOUT = 3
 _WAIT = 2  # seconds, for another run
 _TABLES = (
     "CREATE TABLE names (id INTEGER PRIMARY KEY, name BLOB, file BLOB, object BLOB, line INTEGER, label TEXT, "
     "digest BLOB)",
     "CREATE TABLE profiles (key BLOB PRIMARY KEY, facts TEXT, costs BLOB, digest BLOB) WITHOUT ROWID",
+    "CREATE TABLE runs (key BLOB PRIMARY KEY, options BLOB, facts TEXT, costs BLOB, digest BLOB)",
 )
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _LEAST = 32  # profiles of which sums are kept without --cache
 _SETTLED = 20_000_000  # nanoseconds: a file that was written later may change again without another time
 _COARSE = 2_000_000_000  # the same, of file systems that have only whole seconds
+_LENGTH = 128  # the mean number of profiles of a run
+_MOST_BYTES = 1 << 26  # of a run
+_COMMON = ("value", "calls", "inclusive", "idle")  # facts that are the same for all profiles of a run
+_OWN = ("name", "labels", "time", "total", "samples", "unit", "log")
+
+
+class Run(NamedTuple):
+    """Profiles that are kept together: `each` has the facts of _OWN, the time of the file and the length in `costs`."""
+
+    facts: dict[str, Any]
+    each: list[list[Any]]
+    costs: bytearray  # of one profile after the other, as packed, with names of the cache
 
 
 def automatic(path: Any, n: int) -> str | None:
@@ -76,6 +92,8 @@ class Cache:
         self._options = json.dumps([__version__, _LAYOUT, sorted(options.given.items(), key=str), facts], default=str)
         if os.path.lexists(path) and not _is_ours(path):
             raise FastprofError(f"{path}: is not a cache of fastprof trend; it is left as it is")
+        self._used: list[bytes] = []  # keys of runs
+        self._has_new_run = False
         self._is_new = self.is_busy = False  # busy: another run has it
         self._names: list[Key] = []
         self._numbers: dict[Key, int] = {}
@@ -119,6 +137,11 @@ class Cache:
 
     def key(self, path: Any) -> bytes | None:
         """The identity of an input and the options; None: it is not kept."""
+        found = self.identity(path)
+        return None if found is None else _digest(found, self._options)
+
+    def identity(self, path: Any) -> bytes | None:
+        """What changes if an input does; None: it is not kept."""
         found: list[Any]
         try:
             if isinstance(path, Stored) and path.name is not None:
@@ -136,7 +159,74 @@ class Cache:
                 return None
         except (OSError, ValueError, FastprofError):
             return None
-        return _digest(repr(found), self._options)
+        return repr(found).encode()
+
+    def runs(self, paths: Sequence[Any]) -> Iterator[tuple[range, bytes | None]]:
+        """Inputs that are kept together: numbers of paths, and their key; None: that of no run.
+
+        They end where the identity of an input says so, so that a new one changes only the run it is in.
+        """
+        first, of = 0, list[bytes | None]()
+        for number, path in enumerate(paths, 1):
+            found = self.identity(path)
+            of.append(found)
+            if (found is not None and not crc32(found) % _LENGTH) or len(of) == 4 * _LENGTH:
+                yield range(first, number), self._key_of_run(of)
+                first, of = number, []
+        if of:
+            yield range(first, len(paths)), None
+
+    def _key_of_run(self, identities: list[bytes | None]) -> bytes | None:
+        known = [one for one in identities if one is not None]
+        return _digest(b"".join(known), self._options) if len(known) == len(identities) else None
+
+    def run(self, key: bytes) -> Run | None:
+        """What is kept of a run; None: nothing, or it is damaged."""
+        try:
+            row = self._db.execute("SELECT facts, costs, digest FROM runs WHERE key = ?", (key,)).fetchone()
+            if row is None or row[-1] != _digest(key, *row[:-1]):
+                return None
+            facts, each = json.loads(row[0])
+            if not _is_run(facts, each, len(row[1])):
+                return None
+            self._used.append(key)
+            return Run(facts, each, bytearray(row[1]))
+        except (sqlite3.Error, ValueError, TypeError, KeyError):
+            return None
+
+    def keep_run(self, paths: Sequence[Any], times: Mapping[int, int]) -> None:
+        """Keep profiles together that are kept one by one, if they have much in common.
+
+        `times`: when they were written, by number.
+        """
+        identities = [self.identity(path) for path in paths]
+        key = self._key_of_run(identities)
+        entries = [self.get(_digest(one, self._options)) for one in identities if one is not None]
+        found = [entry for entry in entries if entry is not None]
+        if key is None or len(found) < len(paths):
+            return
+        common = {name: found[0].facts[name] for name in _COMMON}
+        if any(entry.facts[name] != common[name] for entry in found for name in _COMMON):
+            return
+        data = [packed(entry.costs) for entry in found]
+        each = [
+            [*(entry.facts[name] for name in _OWN), times.get(number), len(costs)]
+            for number, (entry, costs) in enumerate(zip(found, data, strict=True))
+        ]
+        facts = json.dumps([common | {"first": found[0].facts["first"]}, each], separators=(",", ":"))
+        costs = b"".join(data)
+        if len(costs) < _MOST_BYTES:
+            row = facts, costs, _digest(key, facts, costs)
+            self._write("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?)", (key, _digest(self._options), *row))
+            self._used.append(key)
+            self._has_new_run = True
+
+    def _forget_runs(self) -> None:
+        """Those of the same options that this run of the program did not use: a profile of each was changed."""
+        self._db.execute("CREATE TEMP TABLE used (key BLOB PRIMARY KEY)")
+        self._db.executemany("INSERT OR IGNORE INTO used VALUES (?)", ((key,) for key in self._used))
+        options = (_digest(self._options),)
+        self._db.execute("DELETE FROM runs WHERE options = ? AND key NOT IN (SELECT key FROM used)", options)
 
     def get(self, key: bytes) -> Entry | None:
         """What is kept of a profile; None: nothing, or it is damaged."""
@@ -185,6 +275,8 @@ class Cache:
 
     def close(self) -> None:
         try:
+            if self._has_new_run and not self._is_new:
+                self._forget_runs()
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
             if not _is_lock(error):  # damage that no other statement met
@@ -226,3 +318,15 @@ def _is_valid(facts: Any, rows: array[int]) -> bool:
         and all(isinstance(one, str) for pair in facts["labels"].items() for one in pair)
         and len({*rows}) == len(rows)
     )
+
+
+def _is_run(facts: dict[str, Any], each: list[list[Any]], n: int) -> bool:
+    """Whether a run has the facts of profiles whose costs have n bytes.  Errors: KeyError, TypeError, ValueError."""
+    whole = all(
+        _is_valid(facts | dict(zip(_OWN, one, strict=False)), _NO_ROWS) and len(one) == len(_OWN) + 2 and one[-1] >= 0
+        for one in each
+    )
+    return whole and "first" in facts and sum(one[-1] for one in each) == n
+
+
+_NO_ROWS = array("I")

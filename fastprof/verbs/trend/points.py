@@ -40,6 +40,7 @@ class Over:
         key = word.removeprefix("label:")
         self.key = None if word in ("order", "date", "time") else key
         self.word = word if self.key is None else "label"
+        self.given = word
         if self.key == "":
             raise usage_error("{--over:=}label: is not followed by the key of a label")
 

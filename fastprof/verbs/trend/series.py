@@ -14,6 +14,7 @@ from math import isnan, sqrt
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.c_memory import owned
+from fastprof.core.errors import FastprofError
 from fastprof.verbs.trend.sums import Profile, Sums
 
 if TYPE_CHECKING:
@@ -95,18 +96,18 @@ class Series:
         by_host, squares = ffi.new("double[]", n * hosts or 1), ffi.new("double[]", n)
         self._spread = ffi.new("double[]", n)
         costs = ffi.new("struct fp_trend_costs *")
+        costs.column, costs.per_calls = column, per == "calls"
         places, usual = ffi.from_buffer("uint32_t[]", self._place), _usual(points)
         for costs.point, (profiles, of) in enumerate(zip(points.profiles, points.hosts, strict=True)):
             variance = 0.0
             for profile, host in zip(profiles, of, strict=True):
-                rows, *columns, calls = sums.kept(profile)
+                data = sums.kept(profile)
                 unit, samples = profile.unit, profile.samples
                 costs.weight = min(1.0, _FULL * samples / usual) if samples and usual else 1.0
-                costs.rows = ffi.from_buffer("uint32_t[]", rows)  # borrowed while the arrays are held here
-                costs.costs = ffi.from_buffer("int64_t[]", columns[column])
-                costs.units = ffi.from_buffer("int64_t[]", calls) if per == "calls" else ffi.NULL
-                costs.n, costs.host, costs.scale = len(rows), host if hosts else 0, 1 / unit if unit else 0.0
-                lib.fp_trend_add(self._c, costs, places, by_host, hosts, squares)
+                costs.data, costs.length = ffi.from_buffer("uint8_t[]", data), len(data)  # borrowed from `data`
+                costs.host, costs.scale = host if hosts else 0, 1 / unit if unit else 0.0
+                if lib.fp_trend_add(self._c, costs, places, len(places), by_host, hosts, squares) != lib.FP_DONE:
+                    raise FastprofError("the temporary file of sums was changed")
                 n_of[costs.point] += costs.weight
                 if hosts:
                     n_by[costs.point * hosts + host] += costs.weight

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import tempfile
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 from operator import add
 
@@ -28,11 +28,11 @@ from fastprof.core.unknown_names import UNKNOWN_BYTES
 from fastprof.inputs import Inputs, Progress, is_file
 from fastprof.verbs.function_costs import FunctionCosts
 from fastprof.verbs.groups import keys_of
-from fastprof.verbs.trend.keys import Costs, Entry, Key, packed, unpacked
+from fastprof.verbs.trend.keys import Entry, Key, packed, unpacked
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer
-    from fastprof.verbs.trend.kept import Cache
+    from fastprof.verbs.trend.kept import Cache, Run
 
 
 class Profile(NamedTuple):
@@ -47,6 +47,9 @@ class Profile(NamedTuple):
     at: int  # of its rows in the file of sums
     path: Any = None  # from which it can be read again
     size: int = 0  # of its rows in that file
+
+
+_CHUNK = 1 << 18  # bytes of the file of sums that are read at a time
 
 
 class Rows:
@@ -164,6 +167,8 @@ class Sums:
         self._of_names = array("i")  # by name of the cache: its row; -1: unknown
         self.unused: dict[str, int] = {}  # keys of options without effect: on how many profiles
         self.n_read = 0
+        self._borrowed: list[Any] = []  # by what renumbers rows
+        self._chunk = 0, b""  # of the file: from where, and its bytes
         self._ends: list[Any] = []  # the first and the last input that can be read again
 
     def close(self) -> None:
@@ -237,14 +242,17 @@ class Sums:
     def _from_cache(self, key: bytes | None) -> Entry | None:
         """What is kept of a profile, if it has the value type that reading it would give."""
         entry = self._cache.get(key) if self._cache and key is not None else None
-        if entry is None or not entry.facts["value"]:
-            return None
-        type_ = ValueType(*entry.facts["value"])
+        return entry if entry and self._takes(entry.facts) else None
+
+    def _takes(self, facts: dict[str, Any]) -> bool:
+        if not facts["value"]:
+            return False
+        type_ = ValueType(*facts["value"])
         if self.value.type is None:
-            if not entry.facts["first"] and self.value.name is None:
-                return None
+            if not facts["first"] and self.value.name is None:
+                return False
             self.value.type = self.value.default = type_
-        return entry if type_ == self.value.type else None
+        return type_ == self.value.type
 
     @staticmethod
     def _keep(cache: Cache, key: bytes, facts: dict[str, Any], keys: list[Key], columns: list[array[int]]) -> None:
@@ -278,10 +286,88 @@ class Sums:
         data = packed((rows, columns[0], columns[1], columns[2]))
         return self._file.seek(0, 2), self._file.write(data)
 
-    def kept(self, profile: Profile) -> Costs:
-        """Rows, self and inclusive costs and calls of a profile."""
-        self._file.seek(profile.at)
-        return unpacked(self._file.read(profile.size), len(self.rows.keys))
+    def kept(self, profile: Profile) -> bytes:
+        """The packed costs of a profile."""
+        at = profile.at - self._chunk[0]
+        if at < 0 or at + profile.size > len(self._chunk[1]):
+            self._file.seek(profile.at)
+            at, self._chunk = 0, (profile.at, self._file.read(max(_CHUNK, profile.size)))
+        return self._chunk[1][at : at + profile.size]
+
+    def runs(self, paths: Sequence[Any]) -> Iterator[tuple[range, bytes | None]]:
+        """Numbers of paths that may be kept together, and the key of `read_run`."""
+        yield from self._cache.runs(paths) if self._cache else [(range(len(paths)), None)]
+
+    def read_run(
+        self, key: bytes, paths: Sequence[Any], labels_of: Callable[[str], dict[str, str]], log: Log
+    ) -> list[Profile] | None:
+        """`read` of profiles that are kept together.  None: they are not."""
+        assert self._cache
+        run = self._cache.run(key)
+        if run is None or len(run.each) != len(paths) or not self._takes(run.facts):
+            return None
+        places = self._renumbered(run)
+        profiles = []
+        for path, one, (at, size) in zip(paths, run.each, places, strict=True):
+            name, own, time, total, samples, second, notes, written, _ = one
+            labels = {**own, **labels_of(name)}
+            unit = self._per.unit(name, labels, second, calls_known=run.facts["calls"]) if self._per else float(total)
+            if any(notes.values()):
+                log.take_data(notes)
+            time = written if time is None else time
+            profiles.append(Profile(name, labels, time, total, samples, unit, at, path, size))
+        self.inclusive_known &= run.facts["inclusive"]
+        for option in run.facts["idle"]:
+            self.unused[option] = self.unused.get(option, 0) + len(paths)
+        for path in (paths[0], paths[-1]):
+            if is_file(path):
+                self._ends[1:] = [path]
+        return profiles
+
+    def keep_run(self, paths: Sequence[Any], times: Mapping[int, int]) -> None:
+        """Keep what was read together.  `times`: of the paths, by number."""
+        assert self._cache
+        self._cache.keep_run(paths, times)
+
+    def _renumbered(self, run: Run) -> list[tuple[int, int]]:
+        """Write the costs of a run.  Returns the place and length of those of each profile."""
+        assert self._cache
+        data: Any = ffi.from_buffer("uint8_t[]", run.costs)
+        places: list[tuple[int, int]] = []
+        at, apart = 0, set[int]()
+        numbers = self._renumbering()
+        for i, one in enumerate(run.each):
+            total, size = one[3], one[-1]
+            scale = 1 / total if total else 0.0
+            if lib.fp_trend_renumber(numbers, data + at, size, self.n_read + 1, scale) == lib.FP_DONE:
+                places.append((at, size))
+            else:  # names that are new, or several of one function
+                self._borrowed.clear()
+                costs = unpacked(bytes(run.costs[at : at + size]), self._cache.n_names)
+                places.append(self._written(self._rows_of_names(costs[0]), [*costs[1:]], total))
+                apart.add(i)
+                numbers = self._renumbering()
+            at += size
+            self.n_read += 1
+        self._borrowed.clear()
+        first = self._file.seek(0, 2)
+        self._file.write(run.costs)
+        return [place if i in apart else (first + place[0], place[1]) for i, place in enumerate(places)]
+
+    def _renumbering(self) -> Any:
+        assert self._cache
+        most = len(self.rows.keys)
+        self._of_names.extend([-1] * (self._cache.n_names - len(self._of_names)))
+        self.totals.extend([0.0] * (most - len(self.totals)))
+        numbers = ffi.new("struct fp_trend_numbers *")
+        self._borrowed += [
+            ffi.from_buffer("int32_t[]", array("i", self._of_names)),
+            ffi.new("uint32_t[]", most or 1),
+            ffi.from_buffer("double[]", self.totals),
+        ]
+        numbers.rows, numbers.marks, numbers.totals = self._borrowed
+        numbers.n_old, numbers.n_new = self._cache.n_names, most
+        return numbers
 
     def _rows_of(self, costs: FunctionCosts, ids: array[int]) -> array[int]:
         """The row of each id.  Functions and files keep their ids from profile to profile."""
