@@ -81,6 +81,8 @@ GIVEN = {
     "--normalize": "total",
     "--object": "libc",
     "--partition": "host",
+    "--root-at": "'^main.run$'",
+    "--subtree": "'main;run;parse'",
     "--port": "8080",
     "--set-label": "host=web1",
     "--weight": "canary=3",

@@ -362,7 +362,7 @@ def _pipeline(
     for input_ in inputs:
         facts = shared._replace(source=input_.view, formulas=input_.formulas)
         operators = placed(bridges.BEFORE, facts)
-        bridge = placed([_bridge(input_, view, holds)], facts) if input_.view != view else []
+        bridge = placed([_bridge(input_, view, holds), bridges.FOCUS_ESTIMATE], facts) if input_.view != view else []
         # similar inputs share a branch, and so their arcs, contexts and symbols
         key = input_.view, *(operator.code for operator in operators + bridge)
         is_labelled = labelled and input_.view not in (view, "graph")

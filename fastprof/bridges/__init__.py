@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from fastprof.bridges.transforms import COLLAPSE_RECURSION, HIDE, TRANSFORMS
+from fastprof.bridges.transforms import COLLAPSE_RECURSION, HIDE, MERGE_LINES, ROOTS, TRANSFORMS
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.allocators import KEEP_ALLOCATOR
 from fastprof.core.loaded import loaded
@@ -361,8 +361,8 @@ _NAMING = (SYMBOLS, SYMBOLIZE, SYSROOT, DEBUG_DIRS, FORCE_SYMBOLS, DEMANGLE)
 def _names_addresses(f: Facts) -> bool:
     """An archive keeps the addresses of stacks, which can be symbolized later; a graph has none."""
     if not f.addresses or not f.holds.names:
-        return f.addresses and any(one in f.options for one in (*_BY_NAME, *TRANSFORMS))
-    by_name = (SYMBOLS, FUNCTION, *_RENAMING, HIDE, COLLAPSE_RECURSION)
+        return f.addresses and any(one in f.options for one in (*_BY_NAME, *ROOTS, *TRANSFORMS))
+    by_name = (SYMBOLS, FUNCTION, *_RENAMING, *ROOTS, MERGE_LINES, HIDE, COLLAPSE_RECURSION)
     return not f.holds.verbatim or f.target == "graph" or any(one in f.options for one in by_name)
 
 
@@ -407,6 +407,7 @@ WITHOUT_ALLOCATOR = _in(
 )
 FUNCTIONS = _in("any", "rows.filter:functions", "any format", _BY_NAME, switches=_BY_NAME)
 RENAME = _in("any", "rows.rename:rename", "any format", _RENAMING, switches=_RENAMING)
+FOCUS_STACKS = _in("stacks", "rows.focus:stacks", "stacks", ROOTS, switches=ROOTS)
 TRANSFORM = _in("any", "rows.transform:transform", "any format", TRANSFORMS, switches=TRANSFORMS)
 TAG = _in("stacks", "rows.tag:tag", "stacks", (TAGROOT, TAGLEAF), switches=(TAGROOT, TAGLEAF))
 COMPUTE = _in(
@@ -421,8 +422,9 @@ LAST_CALL = _in(
     "stacks", "rows.last_call:last_call", "default.pgo", (TRIM,), when=lambda f: f.holds.trims, switches=(TRIM,)
 )
 # They look again at stacks that were removed.
-RENEWABLE = {NAME_ADDRESSES, WITHOUT_ALLOCATOR, FUNCTIONS, RENAME, TRANSFORM, TAG, LAST_CALL}
-BEFORE = (NAME_ADDRESSES, WITHOUT_ALLOCATOR, FUNCTIONS, RENAME, TRANSFORM, TAG, COMPUTE, LAST_CALL)
+RENEWABLE = {NAME_ADDRESSES, WITHOUT_ALLOCATOR, FUNCTIONS, RENAME, FOCUS_STACKS, TRANSFORM, TAG, LAST_CALL}
+FOCUS = (FOCUS_STACKS, _in("timeline", "rows.focus:calls", "timelines", ROOTS, switches=ROOTS))
+BEFORE = (NAME_ADDRESSES, WITHOUT_ALLOCATOR, FUNCTIONS, RENAME, *FOCUS, TRANSFORM, TAG, COMPUTE, LAST_CALL)
 
 # Operators that keep distinct stacks distinct: frames keep their addresses.
 KEEP_DISTINCT = {NAME_ADDRESSES.code, FUNCTIONS.code}
@@ -460,6 +462,8 @@ ESTIMATE = Operator(
     each=True,
 )
 BRIDGES = (FOLD_TO_GRAPH, FOLD_TO_STACKS, PROJECT, ESTIMATE)
+# After a bridge: a graph has callers only as stacks.
+FOCUS_ESTIMATE = FOCUS_STACKS._replace(source="graph", title="estimates of stacks", when=lambda f: f.target == "stacks")
 
 # After the bridge, for the rows of all inputs.
 NEST = _in(
@@ -593,4 +597,4 @@ AFTER = (
 KEEP_STACKS = {SUM_STACKS, EQUAL_STACKS, IN_TIME}  # they refer to stacks of earlier batches
 ADD_UP_STACKS = {SUM_STACKS, EQUAL_STACKS, PROJECT}
 ADD_UP_PLACES = {MERGE_GRAPHS, SUM_LINES, LINES_IN_ORDER, MERGE_LINES_IN_ORDER}  # what --aggregate requests
-OPERATORS = (*SELECT.values(), LABEL_INPUTS, RENAME_VALUES, *BEFORE, *BRIDGES, *AFTER)
+OPERATORS = (*SELECT.values(), LABEL_INPUTS, RENAME_VALUES, *BEFORE, *BRIDGES, FOCUS_ESTIMATE, *AFTER)

@@ -1,8 +1,65 @@
-"""The options that hide functions and collapse frames, in the order in which they apply (rows/transform.py)."""
+"""The options that choose roots, hide functions and collapse frames, in the order in which they apply (rows/focus.py,
+rows/transform.py)."""
 
 from __future__ import annotations
 
-from fastprof.core.options import Option, Pattern, Switch
+from fastprof.core._typing import Any
+from fastprof.core.options import Option, Pattern, Switch, Text
+
+
+def names_of_path(text: str) -> list[bytes]:
+    """The names of a path, outermost first: `main;a\\;b` has main and a;b."""
+    found, is_literal = [""], False
+    for letter in text:
+        if is_literal or letter not in "\\;":
+            found[-1] += letter
+            is_literal = False
+        elif letter == ";":
+            found.append("")
+        else:
+            is_literal = True
+    return [name.encode("utf-8", "surrogateescape") for name in found]
+
+
+class NamePath(Text):
+    """Names of functions, the outermost first."""
+
+    def check(self, value: Any) -> Any:
+        if not all(names_of_path(value := super().check(value))):
+            raise ValueError(f"{value!r:.80} has an empty name; a path is as 'main;a;f'")
+        return value
+
+
+ROOT_AT: Option[tuple[str, ...]] = Option(
+    "root_at",
+    Pattern(),
+    (),
+    several=True,
+    group="filters",
+    help="make matching functions the roots, without callers",
+    details="Drops samples and calls outside of such functions.  Repeatable: the second applies below the first.  Not "
+    "for graphs.",
+    rare=True,
+)
+SUBTREE: Option[str | None] = Option(
+    "subtree",
+    NamePath("PATH"),
+    None,
+    group="filters",
+    help="make one function at one place the root, as 'main;a;f'",
+    details="PATH has the names of its callers and its own, from a root on, separated by semicolons; in a name write "
+    "\\; and \\\\.  Not for graphs.",
+    rare=True,
+)
+MERGE_LINES = Option(
+    "merge_lines",
+    Switch(),
+    False,
+    group="filters",
+    help="merge functions that differ in their first line only",
+    details="With the same name, file and object: they become the first one that is read.",
+    rare=True,
+)
 
 HIDE: Option[tuple[str, ...]] = Option(
     "hide",
@@ -46,4 +103,5 @@ COLLAPSE_RECURSION = Option(
     details="For functions that call themselves directly.  Recursion through other functions stays.",
     rare=True,
 )
-TRANSFORMS = (HIDE, HIDE_OBJECT, COLLAPSE_OBJECT, COLLAPSE_RECURSION)
+ROOTS = (ROOT_AT, SUBTREE)
+TRANSFORMS = (MERGE_LINES, HIDE, HIDE_OBJECT, COLLAPSE_OBJECT, COLLAPSE_RECURSION)

@@ -15,7 +15,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from fastprof import plan
 from fastprof.bridges import FUNCTION, MOD_FILENAME, MOD_FUNCNAME, MOD_OBJECT, OBJECT, OPERATORS, SET_LABEL
-from fastprof.bridges.transforms import COLLAPSE_OBJECT, COLLAPSE_RECURSION, HIDE, HIDE_OBJECT
+from fastprof.bridges.transforms import (
+    COLLAPSE_OBJECT,
+    COLLAPSE_RECURSION,
+    HIDE,
+    HIDE_OBJECT,
+    MERGE_LINES,
+    ROOT_AT,
+    SUBTREE,
+)
 from fastprof.core._typing import Any
 from fastprof.core.engine import Capabilities, Format, Input
 from fastprof.core.errors import UsageError
@@ -32,11 +40,14 @@ ROWS = plan.End("open", holds=Capabilities(verbatim=True), single=True, code="ve
 _IN_ORDER = (
     {FUNCTION.name, OBJECT.name},
     {MOD_FUNCNAME.name, MOD_FILENAME.name, MOD_OBJECT.name},
+    {ROOT_AT.name},
+    {SUBTREE.name},
+    {MERGE_LINES.name},
     {HIDE.name, HIDE_OBJECT.name},
     {COLLAPSE_OBJECT.name},
     {COLLAPSE_RECURSION.name},
 )
-_ADDED = _IN_ORDER[1] | _IN_ORDER[2] | {SET_LABEL.name}  # a second one follows the first
+_ADDED = _IN_ORDER[1] | {ROOT_AT.name, HIDE.name, HIDE_OBJECT.name} | {SET_LABEL.name}  # a second one follows the first
 
 
 def below(given: Given, options: Mapping[str, Any]) -> Given | None:

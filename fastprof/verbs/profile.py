@@ -434,6 +434,17 @@ class Profile:
         given = {} if object is None else {"collapse_object": [object]}
         return self._with(**given, **({"collapse_recursion": True} if recursion else {}))
 
+    def below(self, function: str | re.Pattern[str] | None = None, *, path: str | None = None) -> Profile:
+        """What is below functions that match, or below one path of names, which become roots; other rows are left out.
+
+        >>> import fastprof
+        >>> profile = fastprof.open("tests/corpus/pprof/good/go-cpulabels.pb.gz").below("^main.job$")
+        >>> [frame.name for frame in profile.stack(next(profile.rows())["stack_id"])][0]
+        'main.job'
+        """
+        given = {"root_at": function, "subtree": path}
+        return self._with(**{key: value for key, value in given.items() if value is not None})
+
     def labelled(self, labels: Mapping[str, Any] | None = None, /, **more: Any) -> Profile:
         """With these labels in all its samples.
 

@@ -16,6 +16,7 @@ from fastprof import report
 from tests.differential.test_report_browser import BOX, click, click_box, drive, tab, value
 from tests.support.pages import Page
 from tests.support.paths import CORPUS
+from tests.support.transforms import options_of
 
 EXAMPLES = json.loads((Path(__file__).parents[1] / "support" / "transforms.json").read_text())["examples"]
 # The stacks with a cost: frames as name and object.
@@ -26,16 +27,9 @@ STACKS = """(() => {
         .map(i => [tree.path(i).map(fn => fn === 4294967295 ? ['[pruned]', ''] : [name(fn), texts[objects[fn]]]),
             tree.self[k][i]]);
 })()"""
-# Steps as of the shared examples; the path of a subtree has names.
 DO = """(steps => {{
-    const {{menu, transforms, view}} = fastprof;
-    for (const [kind, what] of steps) {{
-        const {{tree}} = view, path = what.split(';');
-        const nodes = Array.from({{length: tree.n}}, (_, i) => i);
-        const at = nodes.find(i => tree.path(i).map(fn => view.name(fn)).join(';') === what);
-        menu.do([kind, kind === 'subtree' ? tree.path(at).join('.') : what]);
-    }}
-    return transforms.address();
+    for (const step of steps) fastprof.menu.do(step);
+    return fastprof.transforms.address();
 }})({})"""
 UNDO = value("(fastprof.menu.undoAll(), null)")
 CHIPS = value("[...document.querySelectorAll('#steps button')].map(b => b.textContent)")
@@ -59,26 +53,11 @@ def test_the_shared_examples(tmp_path: Path) -> None:
         steps.append({"name": number, "rows": [([f"example {number}", *stack], cost) for stack, cost in rows]})
     made = fastprof.from_stacks([row for step in steps for row in step["rows"]])
     report(made, tmp_path / "page.html", prune=0)
-    for number, example in enumerate(EXAMPLES):
-        [*_, found] = drive(
-            tmp_path / "page.html",
-            UNDO,
-            value(
-                DO.format(
-                    json.dumps([["focus", f"^example {number}$"], ["hide", f"^example {number}$"], *example["do"]])
-                )
-            ),
-            value(STACKS),
-        )
+    begin = [[["focus", f"^example {number}$"], ["hide", f"^example {number}$"]] for number in range(len(EXAMPLES))]
+    ways = [first + example["do"] for first, example in zip(begin, EXAMPLES, strict=True)]
+    done = [one for way in ways for one in (UNDO, value(DO.format(json.dumps(way))), value(STACKS))]
+    for example, found in zip(EXAMPLES, drive(tmp_path / "page.html", *done)[2::3], strict=True):
         assert stacks(found) == stacks(example["result"]), example["name"]
-
-
-def options_of(steps: list[list[str]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for kind, what in steps:
-        name = kind.replace("-", "_")
-        found[name] = [*found.get(name, []), what] if what else True
-    return found
 
 
 def agrees(path: Path, tmp_path: Path) -> None:
@@ -96,11 +75,15 @@ def agrees(path: Path, tmp_path: Path) -> None:
     for (_, *functions), cost in plain.stacks(column).items():
         names.update({name: abs(cost) for name in functions if name not in NOT_FUNCTIONS})
     literal = [f"^{re.escape(name)}$" for name, _ in names.most_common(2) if name.isascii() and "\\" not in name]
-    ways = [[["hide", one] for one in literal], [["collapse-recursion", ""]]]
+    ways = [[["hide", one] for one in literal], [["collapse-recursion", ""]], [["merge-lines", ""]]]
     ways.append([["hide", "[aeiou]$"], ["hide-object", "[.]so"], ["collapse-object", "."], ["collapse-recursion", ""]])
+    is_graph = plain.head["estimated"]
+    if literal and all(one["view"] != "graph" for one in plain.head["inputs"]):
+        stack = max(((cost, one) for (_, *one), cost in plain.stacks(column).items() if not NOT_FUNCTIONS & {*one}))[1]
+        place = ";".join(re.sub(r"([\\;])", r"\\\1", name) for name in stack[: len(stack) // 2 + 1])
+        ways += [[["focus", literal[0]], ["collapse-recursion", ""]], [["subtree", place]]]
     steps = [one for way in ways for one in (UNDO, value(DO.format(json.dumps(way))), value(STACKS))]
     found = drive(tmp_path / "page.html", *steps)[2::3]
-    is_graph = plain.head["estimated"]
     for way, page in zip(ways, found, strict=True):
         try:
             report(path, tmp_path / "changed.html", prune=0, **options_of(way))

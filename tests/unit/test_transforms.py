@@ -12,23 +12,9 @@ import pytest
 import fastprof
 from tests.reference.transforms import Frame, transformed
 from tests.support.paths import CORPUS
+from tests.support.transforms import options_of
 
-EXAMPLES = [
-    example
-    for example in json.loads((Path(__file__).parents[1] / "support" / "transforms.json").read_text())["examples"]
-    if not example.get("page")
-]
-
-
-def options_of(steps: list[list[str]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for what, pattern in steps:
-        name = what.replace("-", "_")
-        if name == "collapse_recursion":
-            found[name] = True
-        else:
-            found.setdefault(name, []).append(pattern)
-    return found
+EXAMPLES = json.loads((Path(__file__).parents[1] / "support" / "transforms.json").read_text())["examples"]
 
 
 def frames(stack: list[Any]) -> list[Frame]:
@@ -46,14 +32,13 @@ def sums(profile: fastprof.Profile) -> Counter[tuple[tuple[str, str], ...]]:
 @pytest.mark.parametrize("example", EXAMPLES, ids=[one["name"] for one in EXAMPLES])
 def test_examples(example: dict[str, Any]) -> None:
     options = options_of(example["do"])
-    for stack, _ in example["stacks"]:
-        assert transformed(frames(stack), **options)  # the reference knows the options
     expected: Counter[Any] = Counter()
     for stack, value in example["result"]:
         expected[tuple((f.name, f.object) for f in frames(stack))] += value
     ours: Counter[Any] = Counter()
     for stack, value in example["stacks"]:
-        ours[tuple((f.name, f.object) for f in transformed(frames(stack), **options))] += value
+        if shown := transformed(frames(stack), **options):
+            ours[tuple((f.name, f.object) for f in shown)] += value
     assert ours == expected
     made = fastprof.from_stacks(
         [
@@ -80,6 +65,8 @@ GIVEN: list[dict[str, Any]] = [
     {"hide_object": ["[.]so", "kernel"]},
     {"collapse_object": ["."]},
     {"hide": ["1"], "collapse_object": ["lib"], "collapse_recursion": True},
+    {"root_at": ["[a-n]"]},
+    {"root_at": ["[e-z]", "[aeiou]"], "hide": ["m"], "collapse_recursion": True},
 ]
 STACKS = [
     "pprof/good/go-block.pb.gz",
@@ -100,9 +87,14 @@ def test_stacks(name: str, options: dict[str, Any]) -> None:
         expected: Counter[Any] = Counter()
         for row in profile.rows("samples"):
             stack = [Frame(f.name, f.object, f.file, f.line) for f in profile.stack(row["stack_id"])]
-            expected[tuple((f.name, f.object) for f in transformed(stack, **options))] += row[value]
+            if shown := transformed(stack, **options):
+                expected[tuple((f.name, f.object) for f in shown)] += row[value]
     with fastprof.open(CORPUS / name)._with(**options) as changed:
-        assert sums(changed) == expected
+        if expected:
+            assert sums(changed) == expected
+            return
+        with pytest.raises(fastprof.FastprofError, match="no row matches root_at="):
+            sums(changed)
 
 
 def timelines() -> list[Path]:
@@ -111,7 +103,15 @@ def timelines() -> list[Path]:
 
 
 @pytest.mark.parametrize(
-    "options", [{"hide": ["1$"]}, {"hide": ["[a-m2]"]}, {"collapse_recursion": True}, {"hide": ["."]}], ids=str
+    "options",
+    [
+        {"hide": ["1$"]},
+        {"hide": ["[a-m2]"]},
+        {"collapse_recursion": True},
+        {"hide": ["."]},
+        {"root_at": ["[a-m2]", "."]},
+    ],
+    ids=str,
 )
 @pytest.mark.parametrize("path", timelines(), ids=lambda path: path.name)
 def test_timelines(path: Path, options: dict[str, Any], tmp_path: Path) -> None:
@@ -120,10 +120,15 @@ def test_timelines(path: Path, options: dict[str, Any], tmp_path: Path) -> None:
         if profile.view != "timeline":
             pytest.skip("no timeline")
     fastprof.convert(path, tmp_path / "stacks.pb", to="pprof", time_unit="ticks", value="time")
-    expected = folded(tmp_path / "stacks.pb", tmp_path, **options)
+    try:
+        expected = folded(tmp_path / "stacks.pb", tmp_path, **options)
+    except fastprof.FastprofError as error:
+        assert "no row matches root_at=" in str(error)
+        return
     found = folded(path, tmp_path, time_unit="ticks", value="time", **options)
     assert +found == +expected
-    assert sum(found.values()) == sum(folded(path, tmp_path, time_unit="ticks", value="time").values())
+    whole = sum(folded(path, tmp_path, time_unit="ticks", value="time").values())
+    assert sum(found.values()) <= whole if "root_at" in options else sum(found.values()) == whole
 
 
 CALLS = [("main", 0, 100), ("f", 10, 50), ("g", 20, 30), ("f", 60, 90), ("f", 65, 80)]
@@ -145,6 +150,15 @@ def test_a_timeline_keeps_its_time(tmp_path: Path) -> None:
     assert folded(made.hide("^main$"), tmp_path) == {"[hidden]": 30, "f": 45, "f;f": 15, "f;g": 10}
     assert folded(made.collapse(recursion=True), tmp_path) == {"main": 30, "main;f": 60, "main;f;g": 10}
     assert folded(made.hide("main|f"), tmp_path) == {"[hidden]": 90, "g": 10}
+
+
+def test_roots_of_a_timeline(tmp_path: Path) -> None:
+    made = fastprof.open(trace(tmp_path / "a.json"))
+    assert folded(made.below("^f$"), tmp_path) == {"f": 45, "f;f": 15, "f;g": 10}
+    assert folded(made.below(path="main;f;f"), tmp_path) == {"f": 15}
+    assert folded(made.below("^f$").below("^g$"), tmp_path) == {"g": 10}
+    with pytest.raises(fastprof.FastprofError, match="no row matches subtree='f'"):
+        folded(made.below(path="f"), tmp_path)
 
 
 def test_calls_of_a_timeline(tmp_path: Path) -> None:
@@ -247,6 +261,29 @@ def test_a_hub_is_refused() -> None:
     calls = [("hub", 1), *((f"p{i}", "hub", 1, 1) for i in range(n)), *(("hub", f"c{i}", 1, 1) for i in range(n))]
     with pytest.raises(fastprof.FastprofError, match="2,100 callers and 2,100 callees"):
         fastprof.top(fastprof.from_calls(calls).hide("hub"))
+
+
+def test_a_graph_has_roots_only_as_stacks(tmp_path: Path) -> None:
+    with pytest.raises(fastprof.FastprofError, match="root_at= has no effect"):
+        fastprof.top(fastprof.from_calls(GRAPH), root_at="^f$")
+    fastprof.convert(fastprof.from_calls(GRAPH), tmp_path / "a.callgrind", to="callgrind")
+    assert folded(tmp_path / "a.callgrind", tmp_path, root_at="^f$", prune=0) == {"f": 24, "f;h": 16}
+
+
+def test_lines_of_functions_are_merged() -> None:
+    path = CORPUS / "memray/good/small.memray"
+    rows, merged = fastprof.top(path, n=0).rows, fastprof.top(path, n=0, merge_lines=True).rows
+    places = Counter[Any]()
+    for row in rows:
+        places[row.name, row.file, row.object] += row.self
+    assert len(places) < len(rows)
+    assert {(row.name, row.file, row.object): row.self for row in merged} == places
+
+
+@pytest.mark.parametrize("path", ["", "a;", "a;;b"])
+def test_empty_names_of_a_path_are_refused(path: str) -> None:
+    with pytest.raises(fastprof.FastprofError, match="has an empty name; a path is as 'main;a;f'"):
+        fastprof.top(fastprof.from_calls(GRAPH), subtree=path)
 
 
 def test_what_matches_nothing_is_reported() -> None:

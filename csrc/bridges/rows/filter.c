@@ -15,6 +15,7 @@ struct fp_filter_thread {
     uint32_t *calls; /* rows of `entered`, outermost first */
     uint32_t n, cap;
     uint32_t match; /* the outermost matching call is calls[match - 1]; 0: none */
+    uint32_t led;   /* the outermost calls that have the names of the path */
 };
 
 struct fp_filter *fp_filter_new(struct fp_model *model, int by) {
@@ -27,7 +28,7 @@ struct fp_filter *fp_filter_new(struct fp_model *model, int by) {
 
 void fp_filter_free(struct fp_filter *f) {
     if (!f) return;
-    FP_FREE(f->names, f->objects, f->functions, f->lines, f->frames, f->stacks);
+    FP_FREE(f->names, f->objects, f->functions, f->lines, f->frames, f->stacks, f->path);
     fp_buf_free(&f->scratch);
     for (uint32_t i = 0; i < f->cap_threads; i++) free(f->threads[i].calls);
     free(f->threads);
@@ -154,6 +155,20 @@ int fp_filter_learn(struct fp_filter *f, struct fp_err *err) {
 
 /* ---- a timeline ---- */
 
+int fp_filter_path(struct fp_filter *f, const uint8_t *name, size_t n) {
+    fp_array_room(&f->path, &f->cap_path, (uint64_t)f->n_path + 1, sizeof *f->path);
+    f->path[f->n_path++] = fp_strings_intern(&f->model->strings, name, n);
+    return FP_DONE;
+}
+
+/* Whether the innermost call of a thread, which has begun, matches. */
+static int call_matches(const struct fp_filter *f, struct fp_filter_thread *t, uint32_t function) {
+    if (!f->n_path) return f->functions[function];
+    if (t->led + 1 != t->n || t->led == f->n_path) return 0;
+    t->led += fp_table_row(&f->model->functions, function)[FP_FUNCTION_NAME] == f->path[t->led];
+    return t->led == f->n_path;
+}
+
 static void enter(struct fp_filter *f, uint32_t thread, uint32_t function) {
     struct fp_filter_thread *t = &f->threads[thread];
     const uint32_t call = fp_table_intern(&f->entered, (const uint32_t[]){thread, function});
@@ -161,7 +176,7 @@ static void enter(struct fp_filter *f, uint32_t thread, uint32_t function) {
     fp_array_room(&t->calls, &t->cap, (uint64_t)t->n + 1, sizeof *t->calls);
     f->active[call]++;
     t->calls[t->n++] = call;
-    if (!t->match && f->functions[function]) t->match = t->n;
+    if (!t->match && call_matches(f, t, function)) t->match = t->n;
 }
 
 /* Whether an exit of *function stays.  If it ends a caller of the matching call, an exception or longjmp ended that
@@ -181,6 +196,7 @@ static int leave(struct fp_filter *f, uint32_t thread, uint32_t *function) {
             *function = fp_table_row(&f->entered, top)[1];
         }
     } while (top != call);
+    if (t->led > t->n) t->led = t->n;
     return match != 0;
 }
 

@@ -1,4 +1,6 @@
-/* bridges/rows/filter.h - keeps the rows of matching functions: --function and --object.
+/* bridges/rows/filter.h - keeps the rows of matching functions: --function and --object; of timelines also --root-at
+ * and
+ * --subtree.
  *
  *   stacks    the samples with such a function on their stack
  *   graph     the rows of such functions: self costs, calls of any function, jumps
@@ -41,12 +43,17 @@ struct fp_filter {
     struct fp_table entered; /* (thread, function) */
     uint32_t *active;        /* by row of `entered`: its activations on the stack of the thread */
     uint32_t cap_active;
-    int32_t kept; /* the previous row was kept; the next may be an argument of its call */
+    int32_t kept;                     /* the previous row was kept; the next may be an argument of its call */
+    uint32_t *path, n_path, cap_path; /* names, as strings of the model */
 };
 
 /* The model is borrowed.  NULL when memory ran out. */
 struct fp_filter *fp_filter_new(struct fp_model *model, int by);
 void fp_filter_free(struct fp_filter *f);
+
+/* Of a timeline: only calls whose callers and own function have the names of this path match.  Adds a name to it, the
+ * outermost first.  FP_DONE. */
+int fp_filter_path(struct fp_filter *f, const uint8_t *name, size_t n);
 
 /* Checks the model's new entries; call before each batch.  FP_NEEDS: answer for f->text and call again.  FP_DONE: the
  * batch can be filtered.  FP_E_MALFORMED (an id that the model does not have). */

@@ -11,6 +11,7 @@ struct fp_transform *fp_transform_new(struct fp_model *model) {
     struct fp_transform *t = fp_made(sizeof *t);
     t->model = model;
     fp_table_init(&t->names, 1);
+    fp_table_init(&t->places, 3);
     t->open = fp_have(calloc(1, sizeof *t->open));
     fp_open_init(t->open);
     t->hidden = fp_model_function(model, 0, 0, fp_strings_intern(&model->strings, "[hidden]", 8), 0, 0);
@@ -55,13 +56,30 @@ static uint32_t function_of_object(struct fp_transform *t, uint32_t object) {
     return t->collapsed[at];
 }
 
+/* The first function with the object, file and name of another one. */
+static uint32_t first_of(struct fp_transform *t, uint32_t function) {
+    if (!t->merge_lines) return function;
+    fp_array_zeroed(&t->function_to, &t->cap_function_to, (uint64_t)function + 1, sizeof *t->function_to);
+    if (!t->function_to[function]) {
+        const struct fp_same_function own = fp_same_function(t->model, function);
+        const uint32_t n = t->places.n;
+        const uint32_t at = fp_table_intern(&t->places, (const uint32_t[]){own.object, own.file, own.name});
+        if (t->places.n > n) {
+            fp_array_room(&t->firsts, &t->cap_firsts, (uint64_t)at + 1, sizeof *t->firsts);
+            t->firsts[at] = function;
+        }
+        t->function_to[function] = t->firsts[at] + 1;
+    }
+    return t->function_to[function] - 1;
+}
+
 static int collapses(const struct fp_transform *t, uint32_t object) {
     return object && bits(&t->objects, object) & FP_TRANSFORM_COLLAPSES;
 }
 
 uint32_t fp_transform_function(struct fp_transform *t, uint32_t function) {
     const uint32_t object = fp_table_row(&t->model->functions, function)[FP_FUNCTION_OBJECT];
-    return collapses(t, object) ? function_of_object(t, object) : function;
+    return collapses(t, object) ? function_of_object(t, object) : first_of(t, function);
 }
 
 static int is_collapsed(const struct fp_transform *t, uint32_t function) {
@@ -116,7 +134,7 @@ static uint32_t changed_frame(struct fp_transform *t, uint32_t frame) {
         if (fp_transform_hides(t, function, object)) continue;
         const uint32_t own = fp_table_row(&m->functions, function)[FP_FUNCTION_OBJECT];
         const int is_one = collapses(t, own ? own : object);
-        const uint32_t to = is_one ? function_of_object(t, own ? own : object) : function;
+        const uint32_t to = is_one ? function_of_object(t, own ? own : object) : first_of(t, function);
         if (lines && fp_transform_merges(t, last, to)) lines = fp_table_row(&m->lines, lines)[FP_LINE_OUTER];
         is_object = is_one && !lines;
         lines = fp_model_line(m, to, is_one ? 0 : at, is_one ? 0 : column, lines);
@@ -126,7 +144,7 @@ static uint32_t changed_frame(struct fp_transform *t, uint32_t frame) {
     return fp_model_frame(m, mapping, address, flags, lines);
 }
 
-static int check_frame(const struct fp_model *m, uint32_t frame, struct fp_err *err) {
+int fp_transform_check_frame(const struct fp_model *m, uint32_t frame, struct fp_err *err) {
     if (frame >= m->frames.n) return fp_unknown_id(err, "the frame of a stack", frame, m->frames.n);
     const uint32_t *row = fp_table_row(&m->frames, frame), mapping = row[FP_FRAME_MAPPING];
     if (mapping >= m->mappings.n) return fp_unknown_id(err, "the mapping of a frame", mapping, m->mappings.n);
@@ -144,7 +162,7 @@ static int check_frame(const struct fp_model *m, uint32_t frame, struct fp_err *
 
 static int frame_of(struct fp_transform *t, uint32_t frame, uint32_t *to, struct fp_err *err) {
     if (frame >= t->cap_frame_to || !t->frame_to[frame]) {
-        const int status = check_frame(t->model, frame, err);
+        const int status = fp_transform_check_frame(t->model, frame, err);
         if (status) return status;
         const uint32_t found = changed_frame(t, frame);
         fp_array_zeroed(&t->frame_to, &t->cap_frame_to, (uint64_t)frame + 1, sizeof *t->frame_to);
@@ -265,6 +283,8 @@ int fp_transform_graph(struct fp_transform *t, struct fp_batch *b, struct fp_err
             return fp_unknown_id(err, "the function of a row", b->function[i], functions->n);
         if (has_target && b->callee[i] >= functions->n)
             return fp_unknown_id(err, "the function of a target", b->callee[i], functions->n);
+        b->function[i] = first_of(t, b->function[i]);
+        if (has_target) b->callee[i] = first_of(t, b->callee[i]);
         const int hides = fp_transform_hides(t, b->function[i], 0),
                   hides_target = has_target && fp_transform_hides(t, b->callee[i], 0);
         const int is_one =

@@ -1,12 +1,13 @@
-/* bridges/rows/transform.h - hides functions, and makes one frame of adjacent ones: --hide, --hide-object,
- * --collapse-object and --collapse-recursion.
+/* bridges/rows/transform.h - hides functions, and makes one function or frame of several: --merge-lines, --hide,
+ * --hide-object, --collapse-object and --collapse-recursion.
  *
  *   stacks     main > f > g > g > memcpy > memmove  3, the last two of libc.so
  *   hide f                       main > g > g > memcpy > memmove  3
  *   collapse object libc.so      main > f > g > g > libc.so  3
  *   collapse recursion           main > f > g > memcpy > memmove  3
  *
- * Hiding comes first, then objects, then recursion.  The cost of a hidden function is its caller's; without a caller it
+ * Functions that differ in their first line only become the first one of them.  Hiding comes next, then objects, then
+ * recursion.  The cost of a hidden function is its caller's; without a caller it
  * is that of `[hidden]`.  Of a function that calls itself the innermost frame stays, so that self costs keep their
  * lines.  Inlined functions count as functions of their own.
  *
@@ -34,6 +35,7 @@ struct fp_transform {
      * function), have one if their name matches, objects if theirs does. */
     struct fp_mask functions, frames, objects;
     int32_t recursion;   /* collapse it */
+    int32_t merge_lines; /* of functions */
     uint32_t hidden;     /* the function `[hidden]` */
     uint64_t n_hidden;   /* stacks: samples of nothing but hidden functions */
     uint64_t n_jumps;    /* graph: jumps of hidden and collapsed functions, which are dropped */
@@ -51,6 +53,9 @@ struct fp_transform {
     struct fp_table names;            /* by name of a collapsed object: its function is in `collapsed` */
     uint32_t *collapsed, cap_collapsed;
     uint32_t *object_to, cap_object_to; /* by object: its function + 1 */
+    struct fp_table places;             /* object, file, name: the first function is in `firsts` */
+    uint32_t *firsts, cap_firsts;
+    uint32_t *function_to, cap_function_to; /* by function: the first one + 1 */
     struct fp_transform_thread *threads;
     uint32_t cap_threads, n_ended;
     struct fp_open *open; /* bridges/rows/open_calls.h */
@@ -93,3 +98,5 @@ int fp_transform_is_own(const struct fp_transform *t, uint32_t function);
 
 /* Private: what a function becomes that is not hidden. */
 uint32_t fp_transform_function(struct fp_transform *t, uint32_t function);
+/* Checks the ids that a frame leads to.  FP_DONE, FP_E_MALFORMED. */
+int fp_transform_check_frame(const struct fp_model *m, uint32_t frame, struct fp_err *err);

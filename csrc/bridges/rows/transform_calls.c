@@ -23,7 +23,9 @@ void fp_transform_free(struct fp_transform *t) {
     free(t->threads);
     if (t->open) fp_open_clear(t->open);
     FP_FREE(t->open, t->marks, t->stack_to, t->frame_to, t->path, t->chain, t->collapsed, t->object_to);
+    FP_FREE(t->firsts, t->function_to);
     fp_table_clear(&t->names);
+    fp_table_clear(&t->places);
     free(t);
 }
 
@@ -62,7 +64,7 @@ static int enter(struct fp_transform *t, struct fp_transform_thread *h, const st
         shown = fp_transform_function(t, function);
         if (above && fp_transform_merges(t, h->shown[above - 1], shown)) shown = FP_NO_ID;
     }
-    const int is_shown = shown != FP_NO_ID, is_other = is_shown && shown != function;
+    const int is_shown = shown != FP_NO_ID, is_other = is_shown && fp_transform_is_own(t, shown) && shown != function;
     fp_array_room(&h->shown, &h->cap_shown, (uint64_t)k + 1, sizeof *h->shown);
     fp_array_room(&h->below, &h->cap_below, (uint64_t)k + 1, sizeof *h->below);
     h->shown[k] = shown;

@@ -13,10 +13,11 @@ are dropped as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
 from fastprof.bridges import FUNCTION, LABEL, LONGEST_NAME, OBJECT
 from fastprof.bridges.rows.reported import REPORTED
+from fastprof.bridges.transforms import ROOTS
 from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
@@ -144,14 +145,26 @@ def functions(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """The rows of functions that match.  Batches are changed in place; one that becomes empty is left out."""
-    patterns = {
-        by: re.compile(text)
-        for by, text in ((lib.FP_FILTER_NAME, options[FUNCTION]), (lib.FP_FILTER_OBJECT, options[OBJECT]))
-        if text is not None
-    }
+    given = ((lib.FP_FILTER_NAME, options[FUNCTION]), (lib.FP_FILTER_OBJECT, options[OBJECT]))
+    patterns = {by: re.compile(text) for by, text in given if text is not None}
+    n = yield from matching(batches, model, patterns, log)
+    log.leave_out(n, (FUNCTION, OBJECT), options)
+
+
+def matching(
+    batches: Iterable[Batch],
+    model: Model,
+    patterns: Mapping[int, re.Pattern[str]],
+    log: Log,
+    path: Iterable[bytes] = (),
+) -> Generator[Batch, None, int]:
+    """The rows of functions that match, by enum fp_filter_by; of a timeline those below a path.  Returns how many are
+    left out."""
     c = owned(lib.fp_filter_new(model.c, sum(patterns)), lib.fp_filter_free, "the functions that match")
     err = ffi.new("struct fp_err *")
     changed = Changed(model)
+    for one in path:
+        check_sums(lib.fp_filter_path(c, one, len(one)), err, model, "the functions that match")
     for batch in batches:
         had = len(batch)
         while check_sums(lib.fp_filter_learn(c, err), err, model, "the functions that match") == lib.FP_NEEDS:
@@ -161,8 +174,8 @@ def functions(
         if len(batch) or not had:
             yield from changed.lend(batch, _unsummed)
     changed.end()
-    log.leave_out(c.left_out, (FUNCTION, OBJECT), options)
     log.count(REPORTED["unwound-frames"], c.unwound)
+    return int(c.left_out)
 
 
 def _unsummed(part: Part) -> Part:
@@ -174,7 +187,7 @@ def _unsummed(part: Part) -> Part:
 
 def nothing_left(model: Model, options: Options) -> Message:
     """The message if filters drop every row: it lists values that would match."""
-    given = [option for option in (PART, TIME_RANGE, THREADS, LABEL, FUNCTION, OBJECT) if option in options]
+    given = [option for option in (PART, TIME_RANGE, THREADS, LABEL, FUNCTION, OBJECT, *ROOTS) if option in options]
     hints = []
     if TIME_RANGE in given:
         covered = [span.text() for span in model.times]

@@ -17,7 +17,7 @@ from fastprof.bridges import LONGEST_NAME
 from fastprof.bridges.rows.filter import Mask
 from fastprof.bridges.rows.hidden_arcs import HiddenArcs
 from fastprof.bridges.rows.reported import REPORTED
-from fastprof.bridges.transforms import COLLAPSE_OBJECT, COLLAPSE_RECURSION, HIDE, HIDE_OBJECT
+from fastprof.bridges.transforms import COLLAPSE_OBJECT, COLLAPSE_RECURSION, HIDE, HIDE_OBJECT, MERGE_LINES
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.c_memory import owned
@@ -38,7 +38,7 @@ def transform(
     Errors: FastprofError if hiding a function of a graph would make too many arcs.
     """
     c = owned(lib.fp_transform_new(model.c), lib.fp_transform_free, "the hidden functions")
-    c.recursion = options[COLLAPSE_RECURSION]
+    c.recursion, c.merge_lines = options[COLLAPSE_RECURSION], options[MERGE_LINES]
     err, at = ffi.new("struct fp_err *"), ffi.new("uint32_t *")
     matches = _Matches(model, options, c)
     arcs, out = HiddenArcs(model, c), None

@@ -44,7 +44,7 @@ class TransformMenu {
     const has = kind => transforms.steps.some(step => step[0] === kind);
     if (isFunction) {
       found.push(["h", `Hide ${short}`, ["hide", `^${literal(name)}$`]], ["x", `Focus on ${short}`, ["focus", `^${literal(name)}$`]]);
-      if (path) found.push(["X", "Focus on this subtree", ["subtree", path.join(".")]]);
+      if (path) found.push(["X", "Focus on this subtree", ["subtree", pathOf(path.map(page.nameOf))]]);
     }
     if (object) found.push(["H", `Hide the ${objectTitle(page.data)} ${baseName(object)}`, ["hide-object", `^${literal(object)}$`]],
       ["o", `Collapse the ${objectTitle(page.data)} ${baseName(object)}`, ["collapse-object", `^${literal(object)}$`]]);

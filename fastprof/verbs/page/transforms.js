@@ -5,8 +5,8 @@
 //     collapse-object RE             adjacent frames of an object become one
 //     collapse-recursion             adjacent frames of a function become one
 //     merge-lines                    functions that differ in their first line only become one
-//     focus RE                       contexts of matching functions, which become roots; the others are left out
-//     subtree 3.7.9                  the context main > f > g, as the numbers of its functions, which becomes the root
+//     focus RE                       contexts of matching functions, which become roots; the others are left out (--root-at)
+//     subtree main;f;g               the context main > f > g, by its names, which becomes the root
 //
 // A step is [kind, what].
 const HIDDEN = "[hidden]";
@@ -17,6 +17,9 @@ const nameOfPattern = text => {
   const name = /^\^(.*)\$$/s.exec(text)?.[1].replace(/\\([.*+?^${}()|[\]\\])/g, "$1");
   return name !== undefined && `^${literal(name)}$` === text ? name : null;
 };
+// The names of a path, and back: main;a\;b has main and a;b.
+const pathOf = names => names.map(name => name.replace(/[\\;]/g, "\\$&")).join(";");
+const namesOfPath = text => [...text.matchAll(/(?:[^\\;]|\\.)+/gs)].map(([name]) => name.replace(/\\(.)/gs, "$1"));
 // The nodes below which nodes may become one: below the caller of one that changes.  changes: 1 by node
 const mixedBelow = (parent, changes) => {
   const found = changes.slice(), n = changes.length;
@@ -77,7 +80,10 @@ class Transforms {
   // For the address, and back.
   address() { return this.steps.map(([kind, what]) => what ? `${kind}:${what}` : kind); }
   restore(texts) {
+    const {head: {texts: all}, column} = this.data, names = column("function name");
     this.steps = texts.map(text => [text.split(":", 1)[0], text.includes(":") ? text.slice(text.indexOf(":") + 1) : ""])
+      .map(([kind, what]) => [kind, kind === "subtree" && /^\d+(\.\d+)*$/.test(what) && !all.includes(what)  // of earlier pages
+        ? pathOf(what.split(".").map(fn => all[names[fn]] || "???")) : what])
       .filter(([kind, what]) => what ? [...STEPS_OF_FUNCTION, ...STEPS_OF_OBJECT, "subtree"].includes(kind) : STEPS_ALONE.includes(kind));
   }
   // The functions that match, as (function => truth).
@@ -178,17 +184,18 @@ class Transforms {
     this.rooted(i => fn[i] !== NONE && isMatch(fn[i]), own, fn, ...tree);
   }
   subtree(what, own, fn, parent, ...tree) {
-    const path = what.split(".").map(Number), found = new Int32Array(fn.length);  // by node: how much of the path leads to it
+    const {head: {texts}, column} = this.data, names = column("function name"), path = namesOfPath(what);
+    const found = new Int32Array(fn.length);  // by node: how much of the path leads to it
     this.rooted(i => {
       const above = parent[i] ? found[parent[i]] : 1;
-      if (above && fn[i] === path[above - 1]) found[i] = above + 1;
+      if (above && fn[i] !== NONE && (texts[names[fn[i]]] || "???") === path[above - 1]) found[i] = above + 1;
       return found[i] === path.length + 1;
     }, own, fn, parent, ...tree);
   }
   // The text of a step.
   text([kind, what]) {
-    const {head: {texts}, column} = this.data, name = nameOfPattern(what) ?? `/${what}/`, short = text => middleOf(shortName(text), 40);
-    if (kind === "subtree") return `focus on the subtree of ${short(texts[column("function name")[what.split(".").at(-1)]] || "?")}`;
+    const name = nameOfPattern(what) ?? `/${what}/`, short = text => middleOf(shortName(text), 40);
+    if (kind === "subtree") return `focus on the subtree of ${short(namesOfPath(what).at(-1))}`;
     const words = {hide: "hide", "hide-object": "hide", "collapse-object": "collapse", focus: "focus on", "collapse-recursion": "collapse recursion", "merge-lines": "merge lines"}[kind];
     return what ? `${words} ${short(STEPS_OF_OBJECT.includes(kind) && nameOfPattern(what) ? baseName(name) : name)}` : words;
   }
