@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.model import Batch, Model
+
+if TYPE_CHECKING:
+    from fastprof.core._c import fp_table
 
 STACK_BYTES = 8 + 22 + 2 * 4  # in the model: a row, its part of the index, and two arrays for sorting
 LEAST_NODES = 8192  # with fewer, walks would dominate the time
@@ -24,10 +29,13 @@ class Room:
         self._most = _MOST_NODES
         self._rows = 0  # since there was room
         self._stacks = 0  # of the model, then: a reader may need some
+        self.only_keys = False  # if it is full: stacks take less than half of the memory, so they may stay
 
-    def is_full(self, n_rows: int, n_stacks: int, n_keys: int, key_bytes: int, node_bytes: int) -> bool:
+    def is_full(
+        self, n_rows: int, n_stacks: int, n_keys: int, key_bytes: int, node_bytes: int, keys: fp_table | None
+    ) -> bool:
         """Whether, after a batch of `n_rows`, the sums of `n_keys` and, unless they are kept, the model's stacks must
-        be removed."""
+        be removed.  `keys` have a stack first; without them each key is another stack."""
         self._rows += n_rows
         taken = n_keys * key_bytes
         if self.keeps_stacks:
@@ -35,11 +43,16 @@ class Room:
         self._stacks = self._stacks if n_stacks >= self._stacks else 0
         new = n_stacks - self._stacks
         full = new > LEAST_NODES and taken + new * node_bytes > self._max_memory
+        self.only_keys = full and 2 * new * node_bytes < self._max_memory
         while not full and new > self._most:
-            full = _REPEATED * (self._rows - n_keys) < self._rows
+            # not the keys: their labels may differ wherever stacks repeat
+            n_distinct = lib.fp_sum_stacks(ffi.addressof(keys), n_stacks) if keys else n_keys
+            full = n_distinct < 0 or _REPEATED * (self._rows - n_distinct) < self._rows
             self._most *= 2
         if full:
-            self._most, self._rows, self._stacks = _MOST_NODES, 0, n_stacks
+            self._rows = 0
+        if full and not self.only_keys:
+            self._most, self._stacks = _MOST_NODES, n_stacks
         return full
 
 

@@ -174,6 +174,19 @@ int fp_sum_put(struct fp_sum *s, const struct fp_batch *in, uint32_t from, const
     return FP_DONE;
 }
 
+int64_t fp_sum_stacks(const struct fp_table *keys, uint32_t n_stacks) {
+    uint8_t *is_known = fp_scratch((size_t)n_stacks + 1, 1);
+    int64_t n = 0;
+    for (uint32_t key = 1; key < keys->n; key++) {
+        const uint32_t stack = *fp_table_row(keys, key);
+        if (stack >= n_stacks) continue;
+        n += !is_known[stack];
+        is_known[stack] = 1;
+    }
+    fp_scratch_free(is_known);
+    return n;
+}
+
 /* ---- in order ---- */
 
 int fp_sum_rank(struct fp_sum *s) {

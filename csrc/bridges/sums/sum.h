@@ -89,6 +89,9 @@ int fp_sum_rank(struct fp_sum *s);
 /* Has a merge compare records in the order of the sums.  Borrows its ranks. */
 void fp_sum_show_ranks(const struct fp_sum *s, struct fp_walk *walk);
 
+/* The distinct stacks among n_stacks in column 0 of the keys: fewer than keys where labels or threads differ. */
+int64_t fp_sum_stacks(const struct fp_table *keys, uint32_t n_stacks);
+
 /* Sorts the sums and restarts the pulls below. */
 int fp_sum_order(struct fp_sum *s);
 

@@ -82,7 +82,8 @@ def is_full(room: Room, n_rows: int, *projects: fp_project) -> bool:
         sums = 8 * int(project.n_values)
         node_bytes += _NODE_BYTES + (0 if project.per_thread else sums)
         key_bytes += _KEY_BYTES + sums if project.per_thread else 0
-    return room.is_full(n_rows, first.model.stacks.n, first.n_keys - 1, key_bytes, node_bytes)
+    keys = first.keys if first.per_thread else None
+    return room.is_full(n_rows, first.model.stacks.n, first.n_keys - 1, key_bytes, node_bytes, keys)
 
 
 def selected(

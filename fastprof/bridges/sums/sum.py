@@ -194,8 +194,10 @@ class StackSums:
                 self._spill()
         self._fits(status, types)
         key_bytes = _KEY_BYTES + 8 * int(c.n_values)
-        if self._room.is_full(len(batch), self._model.count("stacks"), c.keys.n - 1, key_bytes, STACK_BYTES):
-            if self._room.keeps_stacks or not self._model.c.n_waiting:
+        if self._room.is_full(len(batch), self._model.count("stacks"), c.keys.n - 1, key_bytes, STACK_BYTES, c.keys):
+            if self._room.only_keys:
+                self._spill()
+            elif self._room.keeps_stacks or not self._model.c.n_waiting:
                 self._make_room()
             else:
                 self._model.empty_stacks()  # not yet: the reader first gives the rows that refer to some
