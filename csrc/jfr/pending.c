@@ -7,8 +7,7 @@
  *   log     stack 7 of thread 1 | 3 of 2 | 7 of 2 | 7 of 1
  *   sums    3 of 1: 4 | 7 of 1: 2                becomes      3 of 1: 4 | 3 of 2: 1 | 7 of 1: 4 | 7 of 2: 1
  *
- * While all samples have the same value and there are few stacks and contexts, a full log is counted in a grid of both.
- * Otherwise it is sorted and merged into the sums.  All memory is used from one end to the other: a table of 300,000
+ * A full log is sorted and merged into the sums.  All memory is used from one end to the other: a table of 300,000
  * sums would wait for memory at each sample.  Sorting waits, too, so if all values are equal, as periods are, it moves
  * only keys.  When there are too many sums, they become rows, so memory is limited.
  */
@@ -49,7 +48,6 @@ static void free_pending(struct fp_jfr_pending *h) {
     free_log(&h->sorted, h->cap_log);
     fp_release(h->sums, h->cap_sums * sizeof *h->sums);
     fp_release(h->other, h->cap_other * sizeof *h->other);
-    fp_jfr_free_pending_counts(&h->grid);
     fp_table_clear(&h->contexts);
     free(h);
 }
@@ -59,31 +57,12 @@ static struct fp_jfr_pending *pending_of(struct fp_jfr_reader *r) {
     struct fp_jfr_pending *h = r->sums.pending = fp_have(calloc(1, sizeof *h));
     fp_table_init(&h->contexts, 3);
     make_log(h, LEAST_LOG);
-    h->by_number = 1;
     return h;
 }
 
 void fp_jfr_free_pending(struct fp_jfr_reader *r) {
     if (r->sums.pending) free_pending(r->sums.pending);
     r->sums.pending = NULL;
-}
-
-/* Replaces numbers in the log by stacks: the grid takes no more samples. */
-static void leave_grid(struct fp_jfr_pending *h) {
-    h->by_number = 0;
-    h->bits = 0;
-    for (uint32_t i = 0; i < h->n_log; i++) {
-        uint64_t *key = &h->log.keys[i];
-        *key = (uint64_t)h->grid.stack_of[*key >> 32] << 32 | (uint32_t)*key;
-        h->bits |= *key;
-    }
-}
-
-uint32_t fp_jfr_pending_stack(struct fp_jfr_pending *h, uint32_t stack) {
-    const uint32_t number = h->by_number ? fp_jfr_pending_counts_number(&h->grid, stack) : 0;
-    if (number) return number;
-    if (h->by_number) leave_grid(h);
-    return stack;
 }
 
 uint64_t fp_jfr_pending_key(struct fp_jfr_reader *r, struct fp_jfr_context *context, uint32_t stack) {
@@ -93,7 +72,7 @@ uint64_t fp_jfr_pending_key(struct fp_jfr_reader *r, struct fp_jfr_context *cont
         context->pending_as = fp_table_intern(&h->contexts, words);
     }
     h->is_due |= (h->n_log || h->n) && r->model->stacks.n - h->n_stacks > MOST_STACKS;
-    return (uint64_t)fp_jfr_pending_stack(h, stack) << 32 | context->pending_as;
+    return (uint64_t)stack << 32 | context->pending_as;
 }
 
 int fp_jfr_add_pending(struct fp_jfr_reader *r, uint64_t key, uint64_t ticks, int64_t value) {
@@ -237,41 +216,13 @@ FP_INLINE void add_up(struct fp_jfr_pending *h, unsigned low, unsigned n, int is
     merge(h, low, is_short);
 }
 
-/* Makes sums of the grid. */
-static void end_grid(struct fp_jfr_pending *h) {
-    const size_t n = h->grid.n_sums;
-    if (n > h->cap_sums) {
-        h->sums = fp_have(fp_grow(h->sums, h->cap_sums * sizeof *h->sums, n * sizeof *h->sums));
-        h->cap_sums = n;
-    }
-    for (size_t i = 0; i < n && fp_jfr_pending_counts_sum(&h->grid, &h->sums[i]); i++) h->grid.context++;
-    fp_jfr_empty_pending_counts(&h->grid);
-}
-
-/* Counts the samples of the log in the grid.  1, or 0: it does not take them. */
-static int count_up(struct fp_jfr_pending *h) {
-    if (h->differs) return 0;
-    const int64_t value = h->log.values[0];
-    if (!fp_jfr_pending_counts_add(&h->grid, h->log.keys, h->n_log, h->contexts.n, value)) return 0;
-    h->n = h->grid.n_sums;
-    h->are_few = h->n < h->n_log / 4 && h->n < FEW;
-    return 1;
-}
-
-/* Adds up the log without the grid. */
-static void sort_up(struct fp_jfr_pending *h) {
-    if (h->by_number) leave_grid(h);
-    if (h->grid.n_sums) end_grid(h);
+void fp_jfr_add_up(struct fp_jfr_pending *h) {
+    if (!h->n_log) return;
     const unsigned low = width_of((uint32_t)h->bits), n = low + width_of((uint32_t)(h->bits >> 32));
     if (n <= 32)
         add_up(h, low, n, 1);
     else
         add_up(h, low, n, 0);
-}
-
-void fp_jfr_add_up(struct fp_jfr_pending *h) {
-    if (!h->n_log) return;
-    if (!h->by_number || !count_up(h)) sort_up(h);
     fp_jfr_empty_pending_list(h);
     h->is_due |= h->n > MOST_SUMS;
     if (h->cap_log < MOST_LOG && h->n > h->cap_log / 2) make_log(h, 2 * h->cap_log);
@@ -280,7 +231,6 @@ void fp_jfr_add_up(struct fp_jfr_pending *h) {
 void fp_jfr_empty_pending(struct fp_jfr_reader *r) {
     struct fp_jfr_pending *h = r->sums.pending;
     h->n = h->next = 0;
-    fp_jfr_empty_pending_counts(&h->grid);
     fp_jfr_empty_pending_list(h);
     h->is_due = 0;
     r->model->n_waiting--;

@@ -2,9 +2,14 @@
 #pragma once
 
 #include "jfr/private.h"
-#include "jfr/pending_counts.h"
 
-/* Samples that wait.  Their keys: stack, or its number in the grid, << 32 | number of the context. */
+/* Samples with the same key. */
+struct fp_jfr_pending_sum {
+    uint64_t key, count;
+    int64_t value;
+};
+
+/* Samples that wait.  Their keys: stack << 32 | number of the context. */
 struct fp_jfr_pending_list {
     uint64_t *keys;
     int64_t *values;
@@ -15,9 +20,7 @@ struct fp_jfr_pending {
     struct fp_jfr_pending_list log, sorted;
     uint32_t n_log, cap_log;
     uint64_t bits, differs; /* that are set in some key of the log, and in which some of its values differ */
-    /* all samples before those: in the grid, or by key, with the memory for the next ones; core/memory.h */
-    struct fp_jfr_pending_counts grid;
-    int32_t by_number; /* keys of the log have numbers of stacks */
+    /* of all samples before those, by key, with the memory for the next ones; core/memory.h */
     struct fp_jfr_pending_sum *sums, *other;
     size_t cap_sums, cap_other;
     uint32_t n, next;         /* sums of either; of `sums` those from `next` on are not rows of a batch yet */
@@ -48,29 +51,12 @@ static inline void fp_jfr_empty_pending_list(struct fp_jfr_pending *h) {
     h->bits = h->differs = 0;
 }
 
-/* What keys of the log have for a stack. */
-uint32_t fp_jfr_pending_stack(struct fp_jfr_pending *h, uint32_t stack);
 /* The key of samples with a stack and a context. */
 uint64_t fp_jfr_pending_key(struct fp_jfr_reader *r, struct fp_jfr_context *context, uint32_t stack);
 /* Lets a sample wait.  1, or 0 if it cannot. */
 int fp_jfr_add_pending(struct fp_jfr_reader *r, uint64_t key, uint64_t ticks, int64_t value);
 /* Adds up the samples of the log. */
 void fp_jfr_add_up(struct fp_jfr_pending *h);
-/* The next sum that is not a row yet, by key.  1, or 0: there are no more. */
-static inline int fp_jfr_next_sum(struct fp_jfr_pending *h, struct fp_jfr_pending_sum *sum) {
-    if (h->grid.n_sums) return fp_jfr_pending_counts_sum(&h->grid, sum);
-    if (h->next == h->n) return 0;
-    *sum = h->sums[h->next];
-    return 1;
-}
-
-static inline void fp_jfr_pass_sum(struct fp_jfr_pending *h) {
-    if (h->grid.n_sums)
-        h->grid.context++;
-    else
-        h->next++;
-}
-
 /* Forgets the samples, which have become rows. */
 void fp_jfr_empty_pending(struct fp_jfr_reader *r);
 void fp_jfr_free_pending(struct fp_jfr_reader *r);

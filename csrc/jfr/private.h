@@ -462,7 +462,7 @@ static inline uint32_t fp_jfr_find_type(const struct fp_jfr_reader *r, uint64_t 
 struct fp_jfr_constant {
     uint64_t at;    /* offset in the arena + 1, of a stack its string in `stacks` + 1; 0: not in the file */
     uint32_t known; /* its resolved id + 1; 0: not resolved yet */
-    uint32_t also;  /* a second result; of a stack: is it cut, bit 0; then its number in fp_jfr_pending_counts */
+    uint32_t also;  /* a second result; of a stack: is it cut */
 };
 
 /* A constant as in the file. */

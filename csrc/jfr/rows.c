@@ -161,7 +161,7 @@ static int usual_row(struct fp_jfr_reader *r, const struct fp_jfr_ready *one, st
     const int64_t value = event->value ? (int64_t)one->slots[FP_JFR_EVENT_VALUE] : r->chunk.period[context->metric];
     if (FP_UNLIKELY(!fp_jfr_has_columns(r, context->metric, out))) return 0;
     r->counts.no_stack += stack->known == 1;
-    r->counts.truncated += stack->also & 1;
+    r->counts.truncated += stack->also;
     const uint64_t key = r->sums.holds ? fp_jfr_pending_key(r, context, stack->known - 1) : 0;
     if (key && fp_jfr_add_pending(r, key, one->slots[FP_JFR_START], value)) return 1;
     if (one->summed) fp_jfr_remember(r, one, context->metric, value, out);
@@ -200,7 +200,8 @@ static int rows_pending(struct fp_jfr_reader *r, struct fp_batch *out) {
     if (!h || (!h->n && !h->n_log)) return 0;
     fp_jfr_add_up(h);
     h->is_due = 1; /* until all are rows */
-    for (struct fp_jfr_pending_sum one; fp_jfr_next_sum(h, &one); fp_jfr_pass_sum(h)) {
+    for (; h->next < h->n; h->next++) {
+        const struct fp_jfr_pending_sum one = h->sums[h->next];
         const uint32_t *context = fp_table_row(&h->contexts, (uint32_t)one.key);
         const uint32_t label = context[0], thread = context[1], metric = context[2];
         if (out->n == out->cap) return FP_FULL;

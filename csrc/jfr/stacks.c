@@ -283,7 +283,7 @@ uint32_t fp_jfr_stack(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, c
     }
     if (FP_UNLIKELY(r->metadata.types[slot->type].role != FP_JFR_STACK)) return 0; /* `known` is something else */
     if (FP_UNLIKELY(!constant->known)) find_stack(r, slot->type, constant);
-    *cut = (int)(constant->also & 1);
+    *cut = (int)constant->also;
     return constant->known - 1;
 }
 

@@ -221,13 +221,6 @@ static int find_stack(struct fp_jfr_reader *r, const struct fp_jfr_decoded *one)
     return one->stack->at && fp_jfr_stack(r, &slot, NULL, &cut) != FP_NO_ID && one->stack->known;
 }
 
-/* What keys have for a stack that has no number yet. */
-static uint32_t number_of(struct fp_jfr_pending *h, struct fp_jfr_constant *stack) {
-    const uint32_t id = fp_jfr_pending_stack(h, stack->known - 1);
-    if (h->by_number) stack->also |= id << 1;
-    return id;
-}
-
 /* Enters events in the log, up to the first whose stack is not in the chunk.  Their number. */
 static uint32_t enter(struct fp_jfr_reader *r, const struct fp_jfr_decoded *found, uint32_t n) {
     struct fp_jfr_pending *h = r->sums.pending;
@@ -237,10 +230,8 @@ static uint32_t enter(struct fp_jfr_reader *r, const struct fp_jfr_decoded *foun
         const struct fp_jfr_constant *stack = found[i].stack;
         if (FP_UNLIKELY(!stack->known) && !find_stack(r, &found[i])) break;
         r->counts.no_stack += stack->known == 1;
-        r->counts.truncated += stack->also & 1;
-        uint32_t id = h->by_number ? stack->also >> 1 : stack->known - 1;
-        if (FP_UNLIKELY(!id && h->by_number)) id = number_of(h, found[i].stack);
-        fp_jfr_enter(h, (uint64_t)id << 32 | found[i].pending_as, found[i].value);
+        r->counts.truncated += stack->also;
+        fp_jfr_enter(h, (uint64_t)(stack->known - 1) << 32 | found[i].pending_as, found[i].value);
     }
     return i;
 }

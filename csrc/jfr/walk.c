@@ -195,39 +195,18 @@ static int is_chunk(const uint8_t *p) {
     return !memcmp(p, "FLR\0", 4) && !p[4] && (p[5] == 1 || p[5] == 2);
 }
 
-/* Skips the event at p, and those after it of the same type whose heads are as long.  Adds their number to *n. */
-static const uint8_t *same(const uint8_t *p, const uint8_t *end, uint32_t n_size, uint32_t n_head, uint64_t *n) {
-    const uint64_t of_size = (UINT64_C(1) << 8 * n_size) - 1, all = UINT64_MAX >> (64 - 8 * n_head);
-    const uint64_t mask = (all & ~of_size) | (of_size & UINT64_C(0x8080808080808080)), head = fp_u64(p) & mask;
-    uint64_t found = 0;
-    while (end - p >= 2 * FP_JFR_LONGEST) {
-        const uint64_t bytes = fp_u64(p);
-        if ((bytes & mask) != head) break;
-        const uint64_t size = n_size == 1 ? bytes & 127 : fp_jfr_join(bytes & of_size & UINT64_C(0x7f7f7f7f7f7f7f7f));
-        if (size < n_head || size > (uint64_t)(end - p)) break;
-        found++;
-        p += size;
-    }
-    *n += found;
-    return p;
-}
-
 /* Counts events that are whole in the window, one after the other: records are most often these. */
 static void count(struct fp_jfr_reader *r, struct fp_window *in) {
     const uint64_t left = r->chunk.stop - (in->base + in->pos), there = in->n - in->pos;
     const uint8_t *start = in->p + in->pos, *p = start, *end = p + (left < there ? left : there);
     while (end - p >= 2 * FP_JFR_LONGEST) {
         uint64_t size, id;
-        const uint8_t *then = fp_jfr_short_of_9(p, &size), *body = fp_jfr_short_of_9(then, &id);
+        const uint8_t *body = fp_jfr_short_of_9(fp_jfr_short_of_9(p, &size), &id);
         if (id <= 1 || size < (uint64_t)(body - p) || size > (uint64_t)(end - p)) break;
         const uint32_t type = fp_jfr_find_type(r, id);
         if (!type || r->metadata.types[type].fact) break;
-        if (FP_LIKELY(body - p <= 8)) {
-            p = same(p, end, (uint32_t)(then - p), (uint32_t)(body - p), &r->metadata.types[type].count);
-        } else {
-            r->metadata.types[type].count++;
-            p += size;
-        }
+        r->metadata.types[type].count++;
+        p += size;
     }
     in->pos += (size_t)(p - start);
 }

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import fastprof
+from bench.grown import Pprof
 from fastprof.bridges import room
 from fastprof.bridges.project import project
 from fastprof.bridges.sums import sorted_runs
@@ -138,6 +139,30 @@ def test_stacks_that_repeat_are_not_made_anew(
     monkeypatch.setattr(room, "_MOST_NODES", 2048)
     assert fastprof.top(path).total == 40_000
     assert bool(emptied) == expected
+
+
+def test_stacks_repeat_whatever_their_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """20,000 samples of 1,500 stacks, each with a label of its own: their sums outgrow the memory, not the stacks."""
+    made = Pprof()
+    for k in range(1, 1_501):
+        made.function(k, f"f{k}")
+        made.location(k, [k])
+    for i in range(20_000):
+        made.sample([i % 1_500 + 1, i % 50 + 1, 1], [("request", f"r{i}")])
+    made.write(tmp_path / "in.pb")
+    emptied: list[int] = []
+    added: list[int] = []
+    empty, add = Model.empty_stacks, sorted_runs.Runs.add
+    monkeypatch.setattr(sorted_runs.Runs, "add", lambda runs, pull: added.append(len(emptied)) or add(runs, pull))
+    monkeypatch.setattr(Model, "empty_stacks", lambda model: emptied.append(1) or empty(model))
+    monkeypatch.setattr(room, "_MOST_NODES", 1024)
+    monkeypatch.setattr(room, "LEAST_NODES", 256)
+    found: list[bytes] = []
+    for limit in (340_000, 1 << 30):
+        fastprof.convert(tmp_path / "in.pb", tmp_path / "out.pb", max_memory=limit)
+        found.append((tmp_path / "out.pb").read_bytes())
+    assert found[0] == found[1]
+    assert len(added) >= 3 and not added[-2]  # all runs but the last were spilled while the stacks stayed
 
 
 @pytest.mark.parametrize(
