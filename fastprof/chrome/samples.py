@@ -44,6 +44,7 @@ class SamplesReader(NativeReader):
     their name as its value type."""
 
     view = "stacks"
+    decode = lib.fp_chrome_samples_feed
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
@@ -92,9 +93,6 @@ class SamplesReader(NativeReader):
         if self._parts:
             self._threads.add_names(self._parts)
         return status
-
-    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
-        return lib.fp_chrome_samples_feed(self._r, in_, batch, err)
 
     def _drop(self, _: fp_batch) -> None:
         self._files[self._r.column] = Spilled()

@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 class NativeReader(Reader):
     """A reader that only calls a decoder and does what it asks for.
 
-    A subclass has `step`, which calls the decoder, and sets `part`.  If the decoder returns FP_NEEDS, `_r.request` says
-    for what: `answers` has a function for each, of the reader and the batch.  A decoder with one request
-    has `answer` instead.
+    A subclass sets `part` and `decode`, or has a `step` of its own, which calls the decoder.  If the decoder returns
+    FP_NEEDS, `_r.request` says for what: `answers` has a function for each, of the reader and the batch.  A decoder
+    with one request has `answer` instead.
     """
 
     _r: Any
+    decode: Callable[[Any, fp_window, fp_batch, fp_err], int]  # the decoder's function, of the C core
     part = -1  # of the rows that come next, which is in the model; -1: not known yet
     answers: ClassVar[Answers]
 
@@ -45,7 +46,7 @@ class NativeReader(Reader):
 
     def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         """What `feed` returns, or FP_NEEDS."""
-        raise NotImplementedError
+        return self.decode(self._r, in_, batch, err)
 
     def answer(self, batch: fp_batch) -> int | None:
         """Do what the decoder asks for.  Returns what `feed` shall return: None, to call the decoder again."""

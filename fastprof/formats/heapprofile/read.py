@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fastprof.core._c import lib
-from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.c_memory import owned
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
@@ -13,28 +12,23 @@ from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.formats.heapprofile.reported import REPORTED
 
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_window
-
 
 class HeapprofileReader(NativeReader):
     """A tree of nodes with the bytes in use."""
 
     format = "heapprofile"
     view = "stacks"
+    decode = lib.fp_heapprofile_feed
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
-        self._h = owned(
+        self._r = owned(
             lib.fp_heapprofile_new(model.c, options[LENIENT]), lib.fp_heapprofile_free, "the reader of heap profiles"
         )
         self.part = model.add_part(Part([ValueType("inuse_space", "bytes")]))
 
-    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
-        return lib.fp_heapprofile_feed(self._h, in_, batch, err)
-
     def finish(self) -> None:
-        h = self._h
+        h = self._r
         self.log.facts["nodes"] = int(h.n_nodes)
         self.log.facts["allocations"] = int(h.samples)
         self.log.count_all(REPORTED, counts_of(h))

@@ -14,7 +14,7 @@ from fastprof.core.source import Source
 from fastprof.formats.mojo.reported import REPORTED
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_window
+    from fastprof.core._c import fp_batch
 
 # In the order of enum fp_mojo_value; the last one of a mode is its default.
 _TYPES = (
@@ -33,14 +33,12 @@ class MojoReader(NativeReader):
 
     format = "mojo"
     view = "stacks"
+    decode = lib.fp_mojo_feed
     renews_stacks = True
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
         self._r = owned(lib.fp_mojo_new(model.c, options[LENIENT]), lib.fp_mojo_free, "the reader of MOJO")
-
-    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
-        return lib.fp_mojo_feed(self._r, in_, batch, err)
 
     def answer(self, batch: fp_batch) -> None:
         """The descriptions are read: the mode decides which values samples have."""

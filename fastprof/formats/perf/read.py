@@ -41,7 +41,7 @@ from fastprof.formats.perf.tables import MACHINES, Tables
 from fastprof.formats.perf.totals import log_totals
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_perf_reader, fp_window
+    from fastprof.core._c import fp_batch, fp_perf_reader
 
 _ATTR, _EVENT_TYPE, _BUILD_ID, _EVENT_UPDATE, _FEATURE, _TRACING_DATA = 64, 65, 67, 78, 80, 66
 _UPDATE_NAME = 2
@@ -57,6 +57,7 @@ class PerfReader(NativeReader):
 
     format = "perf"
     view = "stacks"
+    decode = lib.fp_perf_feed
     addresses = True
     renews_stacks = True
     remarks = frozenset({"side-records"})
@@ -216,9 +217,6 @@ class PerfReader(NativeReader):
         """Whether rows are branches."""
         r = self._r
         return bool(r.wants_branches == lib.FP_PERF_ONLY_BRANCHES or (r.wants_branches and r.has_branches))
-
-    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
-        return lib.fp_perf_feed(self._r, in_, batch, err)
 
     def _use_columns(self, batch: fp_batch) -> int | None:
         """Have columns for all events, including new ones, and for off-CPU time."""

@@ -57,6 +57,7 @@ class PerfettoReader(NativeReader):
     """Reads one kind of a trace's data; other kinds, counters, flows and arguments are only counted."""
 
     format = FORMAT
+    decode = lib.fp_perfetto_feed
 
     def __init__(self, trace: Trace, data: str, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
@@ -115,9 +116,6 @@ class PerfettoReader(NativeReader):
         status = super().feed(in_, batch, err)
         self._threads.add_names(self.model.parts[self.part])
         return status
-
-    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
-        return lib.fp_perfetto_feed(self._r, in_, batch, err)
 
     def answer(self, batch: fp_batch) -> None:
         if self._r.asks == lib.FP_PERFETTO_THREAD:

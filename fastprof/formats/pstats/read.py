@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fastprof.core._c import lib
-from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.c_memory import owned
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
@@ -14,9 +13,6 @@ from fastprof.core.source import Source
 from fastprof.formats.pstats import VALUE_TYPES
 from fastprof.formats.pstats.reported import REPORTED
 
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_window
-
 _TYPES = [ValueType(name, "nanoseconds" if name.endswith("time") else "count") for name in VALUE_TYPES]
 
 
@@ -25,6 +21,7 @@ class PstatsReader(NativeReader):
 
     format = "pstats"
     view = "graph"
+    decode = lib.fp_pstats_feed
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
@@ -32,9 +29,6 @@ class PstatsReader(NativeReader):
             lib.fp_pstats_reader_new(model.c, options[LENIENT]), lib.fp_pstats_reader_free, "the reader of pstats"
         )
         self.part = model.add_part(Part([*_TYPES], extra={"default_sample_type": "time"}))
-
-    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
-        return lib.fp_pstats_feed(self._r, in_, batch, err)
 
     def finish(self) -> None:
         r = self._r

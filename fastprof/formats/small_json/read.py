@@ -17,7 +17,7 @@ from fastprof.core.source import Source
 from fastprof.formats.small_json.reported import REPORTED
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_window
+    from fastprof.core._c import fp_batch
 
 
 class SmallJsonReader(NativeReader):
@@ -25,20 +25,18 @@ class SmallJsonReader(NativeReader):
 
     shape: ClassVar[int]
     value_types: ClassVar[tuple[tuple[str, str], ...]]  # names and units
+    decode = lib.fp_small_json_feed
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
         new = lib.fp_small_json_new(model.c, self.shape, options[LENIENT])
-        self._s = owned(new, lib.fp_small_json_free, "the reader")
+        self._r = owned(new, lib.fp_small_json_free, "the reader")
         types = [ValueType(name, unit) for name, unit in self.value_types]
         if types:
             self.part = model.add_part(Part(types, extra={"default_sample_type": types[0].name}))
 
-    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
-        return lib.fp_small_json_feed(self._s, in_, batch, err)
-
     def finish(self) -> None:
-        self.log.count_all(REPORTED, counts_of(self._s))
+        self.log.count_all(REPORTED, counts_of(self._r))
 
 
 class ScaleneReader(SmallJsonReader):
@@ -78,7 +76,7 @@ class PyinstrumentReader(SmallJsonReader):
 
     def answer(self, batch: fp_batch) -> None:
         """The samples, or the tree, begin."""
-        s = self._s
+        s = self._r
         types = [ValueType("wall", "nanoseconds")] + [ValueType("samples", "count")] * (not s.is_tree)
         part = Part(types, extra={"default_sample_type": "wall"})
         s.input = self.model.input()
@@ -90,7 +88,7 @@ class PyinstrumentReader(SmallJsonReader):
 
     def finish(self) -> None:
         super().finish()
-        s, model, text = self._s, self.model, ffi.new("uint32_t[2]")
+        s, model, text = self._r, self.model, ffi.new("uint32_t[2]")
         names, ids = dict[tuple[int, int], bytes](), dict[int, bytes]()
         for i in range(1, s.n_threads + 1):
             lib.fp_small_json_thread(s, i, text, text + 1)
@@ -116,21 +114,21 @@ class StackprofReader(SmallJsonReader):
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
-        self._s.is_marshal = source.head.startswith(b"\4\b")
+        self._r.is_marshal = source.head.startswith(b"\4\b")
         if not source.search(_RAW, _LONGEST):
-            self.view, self._s.is_graph = "graph", 1
+            self.view, self._r.is_graph = "graph", 1
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
         if self.source.search(_TIMES, _LONGEST):  # the times of samples come after them
-            self._s.only_times = 1
+            self._r.only_times = 1
             yield 0, None
-            self._s.only_times = 0
-            lib.fp_small_json_again(self._s)
+            self._r.only_times = 0
+            lib.fp_small_json_again(self._r)
         yield 0, None
 
     def answer(self, batch: fp_batch) -> None:
         """The mode is known, which decides what an interval is of: microseconds, or allocations."""
-        s, mode = self._s, self.model.string(self._s.mode).decode("utf-8", "replace")
+        s, mode = self._r, self.model.string(self._r.mode).decode("utf-8", "replace")
         types = {"object": ValueType("alloc_objects", "count"), "custom": ValueType("events", "count")}
         one = types.get(mode) or ValueType("wall" if mode == "wall" else "cpu", "nanoseconds")
         self.log.facts |= {"mode": mode, "interval": int(s.interval)}
@@ -142,7 +140,7 @@ class StackprofReader(SmallJsonReader):
 
     def finish(self) -> None:
         super().finish()
-        s = self._s
+        s = self._r
         for name in ("samples", "gc_samples", "missed_samples"):
             self.log.facts[name] = int(getattr(s, name))
 

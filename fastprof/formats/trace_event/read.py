@@ -36,6 +36,7 @@ class TraceEventReader(NativeReader):
 
     format = "trace-event"
     view = "timeline"
+    decode = lib.fp_trace_event_feed
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
@@ -76,9 +77,6 @@ class TraceEventReader(NativeReader):
         status = super().feed(in_, batch, err)
         self._threads.add_names(self._parts)
         return status
-
-    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
-        return lib.fp_trace_event_feed(self._r, in_, batch, err)
 
     def _set_lane(self, _: fp_batch) -> None:
         r = self._r

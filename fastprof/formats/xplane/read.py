@@ -17,7 +17,7 @@ from fastprof.core.spill import MOST_ROUNDS, Spilled
 from fastprof.formats.xplane.reported import REPORTED
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_window
+    from fastprof.core._c import fp_batch
 
 
 class XplaneReader(NativeReader):
@@ -27,6 +27,7 @@ class XplaneReader(NativeReader):
 
     format = "xplane"
     view = "timeline"
+    decode = lib.fp_xplane_feed
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
@@ -40,9 +41,6 @@ class XplaneReader(NativeReader):
     def ranges(self) -> Iterator[tuple[int, int | None]]:
         self._r.input = self.model.input()
         yield 0, None
-
-    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
-        return lib.fp_xplane_feed(self._r, in_, batch, err)
 
     def answer(self, batch: fp_batch) -> None:
         self._spilled.answer(self._r.rounds)
