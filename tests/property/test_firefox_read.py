@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fastprof.core.model import Model
 from fastprof.core.options import Options
-from tests.property.test_json_rooms import numbers, shuffled, text_of
+from tests.property.test_json_formats import numbers, shuffled, text_of
 from tests.reference import firefox_read as reference
 from tests.support.product import batches, open_input
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fastprof.core.errors import FastprofError
 from tests.contract.dump import files
-from tests.property.test_json_rooms import traces
+from tests.property.test_json_formats import traces
 from tests.support.conversions import convert_bytes
 from tests.support.paths import CORPUS
 

@@ -25,7 +25,7 @@ def test_folders_are_those_of_the_registry() -> None:
     assert {*HEADS} <= {*formats.FOLDERS}
 
 
-def test_names_are_those_of_the_doors() -> None:
+def test_names_are_those_of_the_registrations() -> None:
     assert {folder: names for folder, (names, _) in HEADS.items()} == {
         folder: tuple(one.name for one in found) for folder, found in registrations().items()
     }
@@ -54,7 +54,7 @@ def beginnings(path: Path) -> list[bytes]:
 
 
 @pytest.mark.parametrize("folder", sorted(one.name for one in CORPUS.iterdir() if (one / "good").is_dir()))
-def test_what_a_door_claims_fits_its_head(folder: str) -> None:
+def test_what_a_registration_claims_fits_its_head(folder: str) -> None:
     claimed = 0
     for path in sorted((CORPUS / folder).glob("*/*")):
         for head in beginnings(path) if path.is_file() else ():

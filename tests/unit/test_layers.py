@@ -203,7 +203,7 @@ def test_includes_lead_down() -> None:
     assert wrong == []
 
 
-def test_wings_lead_down() -> None:
+def test_packages_of_bridges_lead_down() -> None:
     edges = {(file.parent.as_posix(), name.rpartition("/")[0]) for file, name in includes()}
     for path in PY_SOURCES:
         folder = path.relative_to(REPO / "fastprof").parent.as_posix()
@@ -215,7 +215,7 @@ def test_wings_lead_down() -> None:
     }
 
 
-def test_the_page_lists_what_wings_use() -> None:
+def test_the_page_lists_what_packages_use() -> None:
     page = (REPO / "docs" / "architecture.md").read_text()
     table = page.partition("| package of `bridges/` |")[2].partition("\n\n")[0]
     rows = [
@@ -290,7 +290,7 @@ def test_one_thing_is_done_in_one_place(what: str) -> None:
     assert found == where
 
 
-def test_every_module_has_a_floor() -> None:
+def test_every_module_has_a_layer() -> None:
     assert {layer(p) for p in PY_SOURCES} <= PY_LAYERS.keys() | PY_FILES.keys()
 
 
@@ -305,7 +305,7 @@ def test_imports_lead_down() -> None:
     assert wrong == []
 
 
-def test_a_format_names_no_other_room() -> None:
+def test_a_format_names_no_other_format() -> None:
     """A format is a folder of `formats`."""
     wrong = []
     for path in PY_SOURCES:

@@ -61,7 +61,7 @@ def registrations(file: str) -> set[str]:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_recognizing_imports_the_doors_alone(file: str) -> None:
+def test_recognizing_imports_the_registrations_alone(file: str) -> None:
     """Perfetto's reads tags of messages, perf's has an option, uftrace's and OProfile's look into archives."""
     before, opened = modules(DETECT, file)
     ours = {name for name in opened if name.startswith("fastprof")}

@@ -124,7 +124,7 @@ def test_what_is_used_is_declared_and_what_is_declared_is_used(table: Path) -> N
     assert not declared.keys() - texts - below.keys(), "declared, and never used"
 
 
-def test_what_c_declares_is_of_one_room_and_has_words() -> None:
+def test_what_c_declares_is_of_one_format_and_has_words() -> None:
     found = [(struct, path) for path in TABLES for struct in structs(path)]
     assert sorted(struct for struct, _ in found) == sorted(COUNTED)
     for struct, path in found:
@@ -140,7 +140,7 @@ def test_codes_stay() -> None:
     assert sorted({*found}) == (REPO / "tests" / "unit" / "report_codes.txt").read_text().splitlines()
 
 
-def test_no_module_outside_a_room_names_its_codes() -> None:
+def test_no_module_outside_a_format_names_its_codes() -> None:
     own = {code for path in TABLES if "formats" in path.parts for code in table_of(path)}
     own -= {code for path in TABLES if "formats" not in path.parts for code in table_of(path)}
     for path in SOURCES:
