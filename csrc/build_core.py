@@ -49,7 +49,7 @@ def guard(function: tuple[str, str, str]) -> str:
     if "*" in result:
         failed = f"(void){said};" if said != "FP_E_NOMEM" else ""
     if name.endswith("_new"):
-        failed += f" {name.removesuffix('new')}free(guard.made);"
+        failed += f" if (guard.made) {name.removesuffix('new')}free(guard.made);"
     return f"""
 static {result}{name}_guarded({parameters}) {{
     struct fp_guard guard;

@@ -297,8 +297,7 @@ static void put_pair(const struct pair *pair) {
 static int with_pair(int (*work)(void *pair), struct pair *pair) {
     const int status = fp_guarded(work, pair);
     for (uint32_t i = 0; pair->streams && i < pair->own.n; i++) fp_buf_free(&pair->streams[i]);
-    free(pair->streams);
-    free(pair->pairing.rows);
+    FP_FREE(pair->streams, pair->pairing.rows);
     fp_archive_pairs_close(&pair->graph);
     return status;
 }

@@ -31,10 +31,7 @@ struct fp_archive_graph *fp_archive_graph_new(void) {
 
 void fp_archive_graph_free(struct fp_archive_graph *s) {
     if (!s) return;
-    free(s->targets);
-    free(s->values);
-    free(s->rows);
-    free(s);
+    FP_FREE(s->targets, s->values, s->rows, s);
 }
 
 static void restart(struct fp_archive_graph *s) {

@@ -22,8 +22,7 @@ struct fp_archive_stacks *fp_archive_stacks_new(void) {
 
 void fp_archive_stacks_free(struct fp_archive_stacks *s) {
     if (!s) return;
-    free(s->values);
-    free(s);
+    FP_FREE(s->values, s);
 }
 
 static inline void put_delta(struct fp_buf *stream, uint64_t *last, uint64_t v) {
@@ -116,17 +115,12 @@ struct fp_archive_enc *fp_archive_enc_new(uint32_t view) {
 
 void fp_archive_enc_free(struct fp_archive_enc *pub) {
     struct fp_archive_encoder *e = (struct fp_archive_encoder *)pub;
-    if (!e) return;
     if (e->streams)
         for (uint32_t i = 0; i < e->streams_cap; i++) fp_buf_free(&e->streams[i]);
-    free(e->streams);
-    free(e->runs);
-    free(e->seen);
-    free(e->pub.threads);
     fp_archive_timeline_free(e->timeline);
     fp_archive_stacks_free(e->stacks);
     fp_archive_graph_free(e->graph);
-    free(e);
+    FP_FREE(e->streams, e->runs, e->seen, e->pub.threads, e);
 }
 
 static void add_run(struct fp_archive_encoder *e, const struct fp_batch *b, uint32_t positions) {
@@ -234,13 +228,10 @@ struct fp_archive_dec *fp_archive_dec_new(struct fp_archive_ids *ids) {
 }
 
 void fp_archive_dec_free(struct fp_archive_dec *a) {
-    if (!a) return;
-    free(a->d.streams);
-    free(a->d.runs);
     fp_archive_timeline_free(a->d.timeline);
     fp_archive_stacks_free(a->d.stacks);
     fp_archive_graph_free(a->d.graph);
-    free(a);
+    FP_FREE(a->d.streams, a->d.runs, a);
 }
 
 static int malformed(struct fp_err *err, const struct fp_archive_decoder *d, const uint8_t *at, const char *what) {

@@ -30,10 +30,7 @@ void fp_archive_ids_free(struct fp_archive_ids *ids) {
     if (!ids) return;
     for (unsigned i = 0; i < FP_ARCHIVE_TABLES; i++) free(ids->to[i]);
     fp_table_clear(&ids->inputs);
-    free(ids->model_inputs);
-    free(ids->stacks);
-    free(ids->made);
-    free(ids);
+    FP_FREE(ids->model_inputs, ids->stacks, ids->made, ids);
 }
 
 /* Records that the archive's next id of a table is `id` in the model. */

@@ -72,15 +72,7 @@ struct fp_archive_time_dec *fp_archive_time_dec_new(void) {
 
 void fp_archive_time_dec_free(struct fp_archive_time_dec *d) {
     if (!d) return;
-    free(d->slots);
-    free(d->heads);
-    free(d->contexts);
-    free(d->context_of);
-    free(d->known);
-    free(d->table_of);
-    free(d->table_hashed);
-    free(d->bytes);
-    free(d);
+    FP_FREE(d->slots, d->heads, d->contexts, d->context_of, d->known, d->table_of, d->table_hashed, d->bytes, d);
 }
 
 /* ---- opening a chunk -------------------------------------------------------- */

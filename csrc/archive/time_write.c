@@ -530,14 +530,7 @@ struct fp_archive_time_enc *fp_archive_time_enc_new(void) {
 
 void fp_archive_time_enc_free(struct fp_archive_time_enc *w) {
     if (!w) return;
-    free(w->cell_of);
-    free(w->jitters);
-    free(w->cells);
-    free(w->sorted);
-    free(w->start);
-    free(w->hist);
-    free(w->places);
-    free(w);
+    FP_FREE(w->cell_of, w->jitters, w->cells, w->sorted, w->start, w->hist, w->places, w);
 }
 
 /* Makes room for n rows and their keys, and clears all counts. */

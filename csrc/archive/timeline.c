@@ -82,16 +82,9 @@ struct fp_archive_timeline *fp_archive_timeline_new(void) {
 void fp_archive_timeline_free(struct fp_archive_timeline *s) {
     if (!s) return;
     for (uint32_t i = 0; i < s->threads_cap; i++) free(s->threads[i].stack);
-    free(s->entered);
-    free(s->callees);
-    free(s->argument);
-    free(s->threads);
-    free(s->time);
-    free(s->key);
-    free(s->row_thread);
     fp_archive_time_enc_free(s->written);
     fp_archive_time_dec_free(s->times);
-    free(s);
+    FP_FREE(s->entered, s->callees, s->argument, s->threads, s->time, s->key, s->row_thread, s);
 }
 
 static void grow_functions(struct fp_archive_timeline *s, uint32_t n) {

@@ -19,10 +19,7 @@ struct fp_arrow_pages *fp_arrow_pages_new(void) {
 }
 
 void fp_arrow_pages_free(struct fp_arrow_pages *p) {
-    if (!p) return;
-    fp_buf_free(&p->data);
-    fp_buf_free(&p->dictionary);
-    fp_buf_free(&p->found);
+    FP_FREE_BUFFERS(&p->data, &p->dictionary, &p->found);
     FP_FREE(p->indices, p->entries, p->of, p->keys, p);
 }
 

@@ -587,7 +587,6 @@ void fp_callgrind_body_free(struct fp_callgrind_body *w) {
         free(w->named[kind]);
         clear_line_names(&w->line_names[kind]);
     }
-    free(w->object_of);
-    free(w->name_of);
+    FP_FREE(w->object_of, w->name_of);
     fp_table_clear(&w->names);
 }

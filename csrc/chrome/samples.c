@@ -381,8 +381,7 @@ struct fp_chrome_samples_read *fp_chrome_samples_read_new(struct fp_model *model
     fp_json_begin(&r->walk, &shape);
     fp_chrome_ids_init(&r->pub.thread_ids);
     fp_strings_init(&r->ids);
-    fp_table_init(&r->pub.types, 2);
-    fp_table_init(&r->node_keys, 2);
+    FP_INIT_TABLES(2, &r->pub.types, &r->node_keys);
     fp_table_init(&r->profile_keys, 3);
     for (uint32_t i = 0; i < FP_CHROME_COLUMNS; i++)
         r->pub.columns[i].values = fp_have(malloc(FP_CHROME_KEPT * sizeof(int64_t)));
@@ -391,19 +390,14 @@ struct fp_chrome_samples_read *fp_chrome_samples_read_new(struct fp_model *model
 
 void fp_chrome_samples_read_free(struct fp_chrome_samples_read *pub) {
     struct fp_chrome_samples *r = (struct fp_chrome_samples *)pub;
-    if (!r) return;
     fp_chrome_ids_clear(&r->pub.thread_ids);
-    fp_buf_free(&r->pub.text);
-    fp_buf_free(&r->name);
+    FP_FREE_BUFFERS(&r->pub.text, &r->name);
     fp_json_free(&r->walk);
     for (uint32_t i = 0; i < FP_CHROME_COLUMNS; i++) free(r->pub.columns[i].values);
-    fp_table_clear(&r->pub.types);
-    fp_table_clear(&r->node_keys);
-    fp_table_clear(&r->profile_keys);
+    FP_CLEAR_TABLES(&r->pub.types, &r->node_keys, &r->profile_keys);
     fp_strings_clear(&r->ids);
-    free(r->nodes);
     for (uint32_t i = 0; i < r->cap_profiles; i++) free(r->profiles[i].dense);
-    FP_FREE(r->profiles, r->children, r->chain, r);
+    FP_FREE(r->nodes, r->profiles, r->children, r->chain, r);
 }
 
 /* Whether the text ends within its events.  Then the writer was killed; the format allows an array without its end. */

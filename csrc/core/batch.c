@@ -70,11 +70,8 @@ struct fp_batch *fp_batch_new(uint32_t view, uint32_t cap, uint32_t n_values) {
 
 void fp_batch_free(struct fp_batch *b) {
     if (!b) return;
-    free(b->block);
-    free(b->values);
     for (uint32_t i = 0; i < b->n_outgrown; i++) free(b->outgrown[i]);
-    free(b->bytes);
-    free(b);
+    FP_FREE(b->block, b->values, b->bytes, b);
 }
 
 void fp_batch_reset(struct fp_batch *b) {

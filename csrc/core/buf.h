@@ -26,6 +26,8 @@ void fp_buf_free(struct fp_buf *b);
 
 /* cffi-end */
 
+#define FP_FREE_BUFFERS(...) FP_EACH(struct fp_buf, __VA_ARGS__) fp_buf_free(*at)
+
 int fp_buf_put(struct fp_buf *b, const void *p, size_t n);
 
 /* Appends n bytes as twice as many hexadecimal digits.  0 or FP_E_NOMEM. */

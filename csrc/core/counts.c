@@ -18,19 +18,8 @@ struct fp_counts *fp_counts_new(const struct fp_model *model) {
 }
 
 void fp_counts_free(struct fp_counts *c) {
-    if (!c) return;
-    fp_table_clear(&c->places);
-    fp_table_clear(&c->calls);
-    fp_table_clear(&c->branches);
-    fp_table_clear(&c->lines);
-    fp_table_clear(&c->line_calls);
-    free(c->line_counts);
-    free(c->line_called);
-    free(c->taken);
-    free(c->mispredicted);
-    free(c->counts);
-    free(c->called);
-    free(c);
+    FP_CLEAR_TABLES(&c->places, &c->calls, &c->branches, &c->lines, &c->line_calls);
+    FP_FREE(c->line_counts, c->line_called, c->taken, c->mispredicted, c->counts, c->called, c);
 }
 
 static int too_large(struct fp_err *err) {

@@ -131,6 +131,9 @@ static inline int fp_fail_text(struct fp_err *err, int code, uint64_t offset, ui
 #define FP_FREE(...) fp_free_each((void *[]){__VA_ARGS__}, sizeof((void *[]){__VA_ARGS__}) / sizeof(void *))
 void fp_free_each(void *const *p, size_t n);
 
+/* A loop over pointers to the type: *at is each of them. */
+#define FP_EACH(type, ...) for (type * each[] = {__VA_ARGS__, NULL}, **at = each; *at; at++)
+
 /* Unaligned loads.  Unlike a cast, memcpy is correct at any address; it compiles to one instruction. */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "files and packed records are read as the machine stores numbers");

@@ -19,8 +19,7 @@ static void free_after(const struct fp_scratch *first) {
     while (innermost->scratch != first) {
         struct fp_scratch *s = innermost->scratch;
         innermost->scratch = s->before;
-        free(s->p);
-        free(s);
+        FP_FREE(s->p, s);
     }
 }
 

@@ -60,5 +60,6 @@ void fp_scratch_room(void *array, uint32_t *cap, uint64_t need, size_t width);
 void *fp_scratch_keep(void *p);
 
 /* The struct that a function `NAME_new` makes, zeroed.  If a later allocation fails, the guard gives it to `NAME_free`,
- * so call it once, first, and not from a function that another `_new` calls. */
+ * which gets no NULL from there nor from Python.  So call it once, first, and not from a function that another `_new`
+ * calls. */
 void *fp_made(size_t nbytes);

@@ -325,14 +325,8 @@ struct fp_model *fp_model_new(void) {
 void fp_model_free(struct fp_model *m) {
     if (!m) return;
     fp_strings_clear(&m->strings);
-    fp_table_clear(&m->objects);
-    fp_table_clear(&m->mappings);
-    fp_table_clear(&m->functions);
-    fp_table_clear(&m->lines);
-    fp_table_clear(&m->frames);
-    fp_table_clear(&m->stacks);
-    fp_table_clear(&m->labels);
-    fp_table_clear(&m->threads);
+    FP_CLEAR_TABLES(&m->objects, &m->mappings, &m->functions, &m->lines, &m->frames, &m->stacks, &m->labels,
+                    &m->threads);
     fp_release(m->last, (size_t)m->cap_last * 2 * sizeof *m->last);
     fp_release(m->named, m->cap_named * sizeof *m->named);
     for (int i = 0; i < FP_FRAMES_STEPS; i++) fp_frames_release(m->replaced[i]);

@@ -226,6 +226,12 @@ uint64_t fp_model_bytes(const struct fp_model *m);
 
 /* cffi-end */
 
+/* The same for several: FP_INIT_TABLES(2, &r->ids, &r->threads). */
+#define FP_INIT_TABLES(width, ...) FP_EACH(struct fp_table, __VA_ARGS__) fp_table_init(*at, width)
+#define FP_INIT_STRINGS(...) FP_EACH(struct fp_strings, __VA_ARGS__) fp_strings_init(*at)
+#define FP_CLEAR_TABLES(...) FP_EACH(struct fp_table, __VA_ARGS__) fp_table_clear(*at)
+#define FP_CLEAR_STRINGS(...) FP_EACH(struct fp_strings, __VA_ARGS__) fp_strings_clear(*at)
+
 /* From now on stacks get the frames with which `frames` replaces theirs, so that those that a reader would have made
  * are never in the model: a bridge that would replace them in each batch sets it.  Each step gets the frames that the
  * one before gave; one that knows new replacements calls fp_model_renew_stacks.

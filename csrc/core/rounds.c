@@ -50,8 +50,7 @@ static struct fp_rounds_head head_of(const uint8_t *p) {
 
 void fp_rounds_clear(struct fp_rounds *r) {
     for (uint32_t i = 0; i < r->n_runs; i++) free(r->runs[i].window);
-    free(r->runs);
-    free(r->heap);
+    FP_FREE(r->runs, r->heap);
     for (uint32_t i = 0; i < r->n_blocks; i++) free(r->blocks[i].p);
     FP_FREE(r->blocks, r->keys, r->chunk);
     memset(r, 0, sizeof *r);

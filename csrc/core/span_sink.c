@@ -19,7 +19,6 @@ struct fp_span_sink *fp_span_sink_new(struct fp_model *model) {
 
 void fp_span_sink_free(struct fp_span_sink *s) {
     struct span_sink_state *state = (struct span_sink_state *)s;
-    if (!s) return;
     fp_overlap_lanes_clear(&state->lanes);
     fp_rounds_clear(&s->rounds);
     free(state);

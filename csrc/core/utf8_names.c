@@ -8,8 +8,7 @@
 
 void fp_utf8_names_clear(struct fp_utf8_names *a) {
     fp_strings_clear(&a->texts);
-    free(a->text_of);
-    free(a->n_wanted);
+    FP_FREE(a->text_of, a->n_wanted);
     *a = (struct fp_utf8_names){0};
 }
 

@@ -16,13 +16,8 @@ struct fp_ends_columns *fp_ends_columns_new(uint32_t cap) {
 }
 
 void fp_ends_columns_free(struct fp_ends_columns *c) {
-    if (!c) return;
-    for (uint32_t i = 0; i < c->n_columns; i++) {
-        free(c->all[i].items);
-        free(c->all[i].valid);
-    }
-    free(c->all);
-    free(c);
+    for (uint32_t i = 0; i < c->n_columns; i++) FP_FREE(c->all[i].items, c->all[i].valid);
+    FP_FREE(c->all, c);
 }
 
 int fp_ends_columns_add(struct fp_ends_columns *c, uint32_t width, uint32_t nullable) {
@@ -86,11 +81,7 @@ struct fp_ends_tables *fp_ends_tables_new(struct fp_model *m) {
     struct fp_ends_tables *t = fp_made(sizeof *t);
     t->model = m;
     t->last_time = UINT64_MAX;
-    fp_strings_init(&t->functions.texts);
-    fp_strings_init(&t->callees.texts);
-    fp_strings_init(&t->files.texts);
-    fp_strings_init(&t->objects.texts);
-    fp_strings_init(&t->labels.texts);
+    FP_INIT_STRINGS(&t->functions.texts, &t->callees.texts, &t->files.texts, &t->objects.texts, &t->labels.texts);
     return t;
 }
 

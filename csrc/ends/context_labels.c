@@ -9,8 +9,7 @@
 enum { SAMPLE_KEY = 0, SAMPLE_SET = 1, KEY_PLACE = 0, KEY_SET = 1, WIDTH = 2 };
 
 void fp_context_labels_init(struct fp_context_labels *l) {
-    fp_table_init(&l->samples, WIDTH);
-    fp_table_init(&l->keys, WIDTH);
+    FP_INIT_TABLES(WIDTH, &l->samples, &l->keys);
 }
 
 static void clear_columns(struct fp_context_labels *l) {
@@ -27,8 +26,7 @@ static void clear_old(struct fp_context_labels *l) {
 }
 
 void fp_context_labels_clear(struct fp_context_labels *l) {
-    fp_table_clear(&l->samples);
-    fp_table_clear(&l->keys);
+    FP_CLEAR_TABLES(&l->samples, &l->keys);
     FP_FREE(l->sums, l->self, l->shown);
     clear_old(l);
     clear_columns(l);

@@ -14,9 +14,7 @@ struct fp_contexts *fp_contexts_new(void) {
 }
 
 void fp_contexts_free(struct fp_contexts *c) {
-    if (!c) return;
-    fp_table_clear(&c->nodes);
-    fp_table_clear(&c->rebuilt);
+    FP_CLEAR_TABLES(&c->nodes, &c->rebuilt);
     fp_context_labels_clear(&c->labels);
     fp_context_times_clear(&c->times);
     FP_FREE(c->own, c->cut, c->share, c->up, c->in_graph, c->function, c->thread, c->self, c);

@@ -21,9 +21,7 @@ struct fp_groups *fp_groups_new(struct fp_model *model, const uint32_t *keys, ui
 }
 
 void fp_groups_free(struct fp_groups *g) {
-    if (!g) return;
-    fp_table_clear(&g->groups);
-    fp_table_clear(&g->within);
+    FP_CLEAR_TABLES(&g->groups, &g->within);
     fp_buf_free(&g->name);
     FP_FREE(g->keys, g->chain, g->function, g->ids, g->to, g->stacks.pairs, g->lines.pairs, g);
 }

@@ -33,7 +33,6 @@ static void clear(struct fp_places_sums *s) {
 }
 
 void fp_places_free(struct fp_places *p) {
-    if (!p) return;
     clear(&p->functions);
     clear(&p->groups);
     clear(&p->rows);

@@ -55,17 +55,14 @@ static void free_parts(struct fp_top_functions *f) {
 }
 
 void fp_top_functions_free(struct fp_top_functions *f) {
-    if (!f) return;
     for (int exact = 0; f->arcs && exact < 2; exact++) {
         fp_release(f->arcs[exact].items, f->arcs[exact].cap * sizeof *f->arcs[exact].items);
         FP_FREE(f->arcs[exact].start, f->arcs[exact].into, f->arcs[exact].into_start);
     }
-    free(f->arcs);
     fp_top_sums_clear(&f->all);
     free_parts(f);
-    FP_FREE(f->cycle, f->shown_as, f->slot, f->found);
     fp_table_clear(&f->names);
-    free(f);
+    FP_FREE(f->arcs, f->cycle, f->shown_as, f->slot, f->found, f);
 }
 
 void fp_top_functions_begin(struct fp_top_functions *f, int how, int arcs) {
@@ -365,8 +362,7 @@ static void find_names(struct fp_top_functions *f) {
     const uint32_t n = f->arcs[0].n_start;
     fp_table_clear(&f->names);
     fp_table_init(&f->names, 5);
-    free(f->shown_as);
-    free(f->slot);
+    FP_FREE(f->shown_as, f->slot);
     f->shown_as = f->slot = NULL;
     f->shown_as = fp_have(calloc((size_t)n + 1, sizeof *f->shown_as));
     f->slot = fp_have(calloc((size_t)n + f->n_cycles + 2, sizeof *f->slot));
@@ -382,8 +378,7 @@ static void find_names(struct fp_top_functions *f) {
 int fp_top_functions_index(struct fp_top_functions *f) {
     for (int exact = 0; exact < 2; exact++) {
         struct fp_top_arcs *a = &f->arcs[exact];
-        free(a->into);
-        free(a->into_start);
+        FP_FREE(a->into, a->into_start);
         a->into = a->into_start = NULL;
         a->into = fp_have(malloc(((size_t)a->n + 1) * sizeof *a->into));
         a->into_start = fp_have(calloc((size_t)a->n_start + 2, sizeof *a->into_start));

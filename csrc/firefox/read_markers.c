@@ -45,8 +45,7 @@ static void begin_marks(struct fp_firefox_read *r) {
 void fp_firefox_free_marks(struct fp_firefox_read *r) {
     if (!r->rows.marks) return;
     fp_overlap_lanes_clear(&r->rows.marks->lanes);
-    free(r->rows.marks->begun);
-    free(r->rows.marks);
+    FP_FREE(r->rows.marks->begun, r->rows.marks);
 }
 
 /* ---- reading ---- */

@@ -18,17 +18,14 @@ struct fp_firefox_read *fp_firefox_read_new(struct fp_model *model, int lenient)
 }
 
 void fp_firefox_read_free(struct fp_firefox_read *r) {
-    if (!r) return;
     for (uint32_t i = 0; i < r->n_tables; i++)
         for (int c = 0; c < FP_FIREFOX_COLUMNS; c++) fp_buf_free(&r->tables[i].kept[c]);
     if (r->rows.sets) fp_firefox_free_sets(r);
     fp_firefox_free_marks(r);
     fp_rounds_clear(&r->rounds);
-    FP_FREE(r->tables, r->threads, r->processes, r->libs, r->of_counters, r->dirty, r->scan.own_walk);
     for (int i = 0; i < FP_FIREFOX_TEXTS; i++) fp_buf_free(&r->scan.text[i]);
-    free(r->rows.sets);
     fp_buf_free(&r->scan.scratch);
-    free(r);
+    FP_FREE(r->tables, r->threads, r->processes, r->libs, r->of_counters, r->dirty, r->scan.own_walk, r->rows.sets, r);
 }
 
 /* ---- columns ---- */

@@ -18,39 +18,19 @@ struct fp_firefox *fp_firefox_new(struct fp_model *model) {
     w->model = model;
     w->max_paths = 1 << 19;
     fp_table_init(&w->funcs, 3);
-    fp_table_init(&w->paths, 2);
-    fp_table_init(&w->counted, 2);
+    FP_INIT_TABLES(2, &w->paths, &w->counted);
     fp_array_zeroed(&w->columns, &w->cap_columns, FP_FIREFOX_SHARED, sizeof *w->columns);
     return w;
 }
 
 void fp_firefox_free(struct fp_firefox *w) {
-    if (!w) return;
     for (uint32_t i = 0; i < w->cap_columns; i++) fp_buf_free(&w->columns[i]);
     for (uint32_t i = 0; i < w->n_threads; i++) free(w->threads[i].calls);
     fp_utf8_names_clear(&w->texts);
-    fp_buf_free(&w->scratch);
-    free(w->columns);
-    free(w->dirty);
-    free(w->threads);
-    free(w->libraries);
-    free(w->thread_of);
-    free(w->string_of);
-    free(w->source_of);
-    free(w->resource_of);
-    free(w->base_of);
-    free(w->last_base);
-    free(w->function_of);
-    free(w->frame_of);
-    free(w->stack_of);
-    fp_table_clear(&w->funcs);
-    fp_table_clear(&w->paths);
-    fp_table_clear(&w->counted);
-    free(w->counter_of);
-    free(w->above);
-    free(w->nodes);
-    fp_buf_free(&w->text);
-    free(w);
+    FP_CLEAR_TABLES(&w->funcs, &w->paths, &w->counted);
+    FP_FREE_BUFFERS(&w->scratch, &w->text);
+    FP_FREE(w->columns, w->dirty, w->threads, w->libraries, w->thread_of, w->string_of, w->source_of, w->resource_of,
+            w->base_of, w->last_base, w->function_of, w->frame_of, w->stack_of, w->counter_of, w->above, w->nodes, w);
 }
 
 enum { FEW_COLUMNS = 64 }; /* up to this many columns keep their buffers */

@@ -17,13 +17,9 @@ struct fp_folded_writer *fp_folded_writer_new(struct fp_model *model) {
 }
 
 void fp_folded_writer_free(struct fp_folded_writer *w) {
-    if (!w) return;
     fp_utf8_names_clear(&w->names);
-    free(w->root_of);
-    free(w->leaf_of);
-    fp_buf_free(&w->line);
-    fp_buf_free(&w->scratch);
-    FP_FREE(w->nodes, w->ends, w->depth_of, w->path, w->called, w);
+    FP_FREE_BUFFERS(&w->line, &w->scratch);
+    FP_FREE(w->root_of, w->leaf_of, w->nodes, w->ends, w->depth_of, w->path, w->called, w);
 }
 
 /* ---- names ---- */

@@ -20,19 +20,11 @@ struct fp_gperftools_reader *fp_gperftools_reader_new(struct fp_model *model, in
 }
 
 void fp_gperftools_reader_free(struct fp_gperftools_reader *g) {
-    if (!g) return;
     fp_strings_clear(&g->chains.texts);
-    fp_table_clear(&g->addresses.pcs);
-    fp_table_clear(&g->chains.joined);
-    free(g->chains.ticks);
-    free(g->chains.before);
-    free(g->addresses.ranges);
-    free(g->addresses.names);
-    free(g->addresses.pc_frames);
-    free(g->chains.is_joined);
-    free(g->feed.pc);
+    FP_CLEAR_TABLES(&g->addresses.pcs, &g->chains.joined);
     fp_buf_free(&g->rows.frames);
-    free(g);
+    FP_FREE(g->chains.ticks, g->chains.before, g->addresses.ranges, g->addresses.names, g->addresses.pc_frames,
+            g->chains.is_joined, g->feed.pc, g);
 }
 
 int fp_gperftools_header(const uint8_t *p, size_t n, int *swap) {

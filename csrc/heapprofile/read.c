@@ -116,10 +116,8 @@ struct fp_heapprofile *fp_heapprofile_new(struct fp_model *model, int lenient) {
 
 void fp_heapprofile_free(struct fp_heapprofile *h) {
     struct heapprofile_reader *r = (struct heapprofile_reader *)h;
-    if (!r) return;
     fp_json_free(&r->walk);
-    free(r->nodes);
-    free(r);
+    FP_FREE(r->nodes, r);
 }
 
 /* ---- rows ---- */

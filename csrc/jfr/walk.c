@@ -24,46 +24,31 @@ struct fp_jfr_reader *fp_jfr_reader_new(struct fp_model *model) {
     r->programs.layouts = fp_have(calloc(FP_JFR_LAYOUTS, sizeof *r->programs.layouts));
     r->counts.first_time = UINT64_MAX;
     r->stacks.cache = fp_have(fp_zeroed(FP_JFR_CACHE * sizeof *r->stacks.cache));
-    struct fp_strings *const strings[] = {&r->metadata.names, &r->walked.counted, &r->spans.reported, &r->stacks.texts,
-                                          &r->methods.described};
-    for (size_t i = 0; i < sizeof strings / sizeof *strings; i++) fp_strings_init(strings[i]);
-    fp_table_init(&r->metadata.type_ids, 2);
-    fp_table_init(&r->metadata.unknown_ids, 2);
+    FP_INIT_STRINGS(&r->metadata.names, &r->walked.counted, &r->spans.reported, &r->stacks.texts,
+                    &r->methods.described);
+    FP_INIT_TABLES(2, &r->metadata.type_ids, &r->metadata.unknown_ids, &r->names.leaves);
     fp_table_init(&r->methods.ids, 5);
-    fp_table_init(&r->names.leaves, 2);
     fp_jfr_new_sums(r);
     return r;
 }
 
 void fp_jfr_reader_free(struct fp_jfr_reader *r) {
-    if (!r) return;
     for (uint32_t i = 0; i < r->constants.cap_pools; i++) {
         fp_table_clear(&r->constants.pools[i].keys);
-        free(r->constants.pools[i].kept);
-        free(r->constants.pools[i].constants);
+        FP_FREE(r->constants.pools[i].kept, r->constants.pools[i].constants);
     }
     fp_jfr_free_spans(r);
     fp_jfr_free_pending(r);
-    fp_strings_clear(&r->metadata.names);
-    fp_strings_clear(&r->walked.counted);
-    fp_strings_clear(&r->spans.reported);
-    fp_strings_clear(&r->stacks.texts);
-    fp_strings_clear(&r->methods.described);
-    fp_table_clear(&r->metadata.type_ids);
-    fp_table_clear(&r->metadata.unknown_ids);
-    fp_table_clear(&r->methods.ids);
-    fp_table_clear(&r->names.leaves);
-    fp_buf_free(&r->text);
-    fp_buf_free(&r->metadata.described);
-    fp_buf_free(&r->names.name);
-    fp_buf_free(&r->names.more);
+    FP_CLEAR_STRINGS(&r->metadata.names, &r->walked.counted, &r->spans.reported, &r->stacks.texts,
+                     &r->methods.described);
+    FP_CLEAR_TABLES(&r->metadata.type_ids, &r->metadata.unknown_ids, &r->methods.ids, &r->names.leaves);
+    FP_FREE_BUFFERS(&r->text, &r->metadata.described, &r->names.name, &r->names.more);
+    fp_release(r->stacks.cache, r->stacks.cache ? FP_JFR_CACHE * sizeof *r->stacks.cache : 0);
     FP_FREE(r->names.of_threads, r->walked.places, r->metadata.strings, r->metadata.types, r->metadata.fields,
             r->metadata.notes, r->metadata.type_of, r->programs.ops, r->programs.list, r->walked.n_counted,
-            r->constants.pools, r->constants.arena);
-    fp_release(r->stacks.cache, r->stacks.cache ? FP_JFR_CACHE * sizeof *r->stacks.cache : 0);
-    FP_FREE(r->stacks.frames, r->stacks.frame_methods, r->methods.list, r->stacks.known, r->stacks.methods,
-            r->sums.contexts, r->sums.briefs, r->programs.layouts, r->sums.memory, r->programs.slots, r->names.leaf_of,
-            r);
+            r->constants.pools, r->constants.arena, r->stacks.frames, r->stacks.frame_methods, r->methods.list,
+            r->stacks.known, r->stacks.methods, r->sums.contexts, r->sums.briefs, r->programs.layouts, r->sums.memory,
+            r->programs.slots, r->names.leaf_of, r);
 }
 
 void fp_jfr_begin(struct fp_jfr_reader *r) {

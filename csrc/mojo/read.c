@@ -43,18 +43,13 @@ struct fp_mojo *fp_mojo_new(struct fp_model *model, int lenient) {
     struct mojo_reader *r = fp_made(sizeof *r);
     r->model = model;
     r->lenient = lenient;
-    fp_table_init(&r->string_keys, 3);
-    fp_table_init(&r->frame_keys, 3);
-    fp_table_init(&r->thread_keys, 3);
+    FP_INIT_TABLES(3, &r->string_keys, &r->frame_keys, &r->thread_keys);
     return &r->f;
 }
 
 void fp_mojo_free(struct fp_mojo *f) {
     struct mojo_reader *r = (struct mojo_reader *)f;
-    if (!r) return;
-    fp_table_clear(&r->string_keys);
-    fp_table_clear(&r->frame_keys);
-    fp_table_clear(&r->thread_keys);
+    FP_CLEAR_TABLES(&r->string_keys, &r->frame_keys, &r->thread_keys);
     FP_FREE(r->strings, r->frames, r->threads, r->stack, r);
 }
 

@@ -45,7 +45,6 @@ struct fp_oprofile_reader *fp_oprofile_reader_new(int lenient) {
 }
 
 void fp_oprofile_reader_free(struct fp_oprofile_reader *r) {
-    if (!r) return;
     FP_FREE(r->entries, r->scratch, r);
 }
 

@@ -354,7 +354,6 @@ struct fp_oprofile_image *fp_oprofile_image_new(struct fp_model *m, uint32_t obj
 }
 
 void fp_oprofile_image_free(struct fp_oprofile_image *image) {
-    if (!image) return;
     FP_FREE(image->symbols, image->sections, image);
 }
 

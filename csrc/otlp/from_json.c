@@ -13,7 +13,6 @@ struct fp_otlp_json *fp_otlp_json_new(void) {
 }
 
 void fp_otlp_json_free(struct fp_otlp_json *j) {
-    if (!j) return;
     fp_buf_free(&j->scratch);
     free(j);
 }

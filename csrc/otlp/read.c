@@ -16,25 +16,17 @@ struct fp_otlp_reader *fp_otlp_reader_new(struct fp_model *model, int lenient) {
 }
 
 void fp_otlp_reader_free(struct fp_otlp_reader *r) {
-    if (!r) return;
-    free(r->messages);
     fp_table_clear(&r->types);
-    FP_FREE(r->current.attributes, r->current.own, r->current.raws, r->current.profiles, r->current.lists);
-    fp_buf_free(&r->current.raw);
-    FP_FREE(r->pprof.comments, r->scan.scopes, r->scan.resources, r->tables.strings, r->tables.mappings,
-            r->tables.functions, r->tables.locations, r->tables.lines, r->tables.links, r->tables.stacks,
-            r->tables.nodes, r->tables.path);
     fp_strings_clear(&r->rows.label_sets);
-    free(r->rows.labels);
-    fp_buf_free(&r->rows.key);
+    FP_FREE_BUFFERS(&r->current.raw, &r->rows.key);
     for (uint32_t k = 0; r->rows.cursors && k < FP_OTLP_IN_STEP; k++) {
-        fp_buf_free(&r->rows.cursors[k].attributes);
-        fp_buf_free(&r->rows.cursors[k].packed);
-        fp_buf_free(&r->rows.cursors[k].times);
+        FP_FREE_BUFFERS(&r->rows.cursors[k].attributes, &r->rows.cursors[k].packed, &r->rows.cursors[k].times);
         free(r->rows.cursors[k].values);
     }
-    free(r->rows.cursors);
-    free(r);
+    FP_FREE(r->messages, r->current.attributes, r->current.own, r->current.raws, r->current.profiles, r->current.lists,
+            r->pprof.comments, r->scan.scopes, r->scan.resources, r->tables.strings, r->tables.mappings,
+            r->tables.functions, r->tables.locations, r->tables.lines, r->tables.links, r->tables.stacks,
+            r->tables.nodes, r->tables.path, r->rows.labels, r->rows.cursors, r);
 }
 
 int fp_otlp_check_index(struct fp_otlp_reader *r, uint64_t index, uint32_t n, uint64_t at, const char *what,

@@ -17,34 +17,20 @@ struct fp_otlp_writer *fp_otlp_writer_new(struct fp_model *model) {
     fp_table_init(&w->out_mappings, FP_MAPPING_WIDTH);
     fp_table_init(&w->out_locations, FP_FRAME_WIDTH);
     fp_table_init(&w->out_attributes, 6);
-    fp_table_init(&w->out_links, 2);
-    fp_table_init(&w->sets, 2);
+    FP_INIT_TABLES(2, &w->out_links, &w->sets);
     for (uint32_t k = 1; k < w->n_buffers; k++)
         fp_wire_put_bytes(&w->buffers[k], k, "", 0); /* entry 0 of each table is empty */
     return w;
 }
 
 void fp_otlp_writer_free(struct fp_otlp_writer *w) {
-    if (!w) return;
     for (uint32_t i = 0; w->buffers && i < w->n_buffers; i++) fp_buf_free(&w->buffers[i]);
-    free(w->buffers);
     fp_strings_clear(&w->places);
     fp_utf8_names_clear(&w->texts);
-    fp_buf_free(&w->scratch);
-    fp_buf_free(&w->entry);
-    fp_buf_free(&w->attributes);
-    fp_buf_free(&w->resource);
-    fp_buf_free(&w->scope);
-    FP_FREE(w->strings, w->functions, w->frames, w->stacks);
-    fp_table_clear(&w->out_functions);
-    fp_table_clear(&w->out_mappings);
-    fp_table_clear(&w->out_locations);
-    fp_table_clear(&w->out_attributes);
-    fp_table_clear(&w->out_links);
-    fp_table_clear(&w->sets);
-    free(w->written);
-    fp_buf_free(&w->packed);
-    free(w);
+    FP_CLEAR_TABLES(&w->out_functions, &w->out_mappings, &w->out_locations, &w->out_attributes, &w->out_links,
+                    &w->sets);
+    FP_FREE_BUFFERS(&w->scratch, &w->entry, &w->attributes, &w->resource, &w->scope, &w->packed);
+    FP_FREE(w->buffers, w->strings, w->functions, w->frames, w->stacks, w->written, w);
 }
 
 /* ---- labels ---- */

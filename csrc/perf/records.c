@@ -16,35 +16,25 @@ struct fp_perf_reader *fp_perf_reader_new(struct fp_model *model) {
     r->threads.cpu_key = fp_strings_intern(&model->strings, "cpu", 3);
     r->maps.kernel_name = fp_strings_intern(&model->strings, "[kernel.kallsyms]", 17);
     fp_table_init(&r->events.ids, 2);
-    fp_table_init(&r->threads.ids, 1);
-    fp_table_init(&r->dumps.names, 1);
-    fp_table_init(&r->threads.prev_pids, 1);
+    FP_INIT_TABLES(1, &r->threads.ids, &r->dumps.names, &r->threads.prev_pids);
     fp_strings_init(&r->stacks.chains);
     fp_branches_begin(&r->branches.sums, model);
     return r;
 }
 
 void fp_perf_reader_free(struct fp_perf_reader *r) {
-    if (!r) return;
     fp_rounds_clear(&r->rounds);
     fp_space_free(r->maps.space);
-    fp_table_clear(&r->events.ids);
-    fp_table_clear(&r->dumps.names);
-    fp_table_clear(&r->threads.prev_pids);
-    free(r->threads.prev);
-    free(r->dumps.list);
     fp_strings_clear(&r->stacks.chains);
     fp_branches_clear(&r->branches.sums);
     for (uint32_t i = 0; i < r->deferred.n; i++) free(r->deferred.list[i].p);
-    FP_FREE(r->deferred.list, r->deferred.held, r->feed.own);
     fp_unwind_free(r->unwound.unwinder);
-    free(r->unwound.frames);
     for (uint32_t i = 0; i < r->events.n; i++) free(r->events.list[i].fields);
-    FP_FREE(r->events.list, r->events.of_id, r->events.last_value);
     for (uint32_t i = 1; i < r->threads.ids.n && i < r->threads.cap; i++) free(r->threads.list[i].left_frames);
-    free(r->threads.list);
-    fp_table_clear(&r->threads.ids);
-    FP_FREE(r->maps.list, r->maps.build_ids, r->inner.p, r->stacks.of_chain, r->stacks.key, r->stacks.frames, r);
+    FP_CLEAR_TABLES(&r->events.ids, &r->dumps.names, &r->threads.prev_pids, &r->threads.ids);
+    FP_FREE(r->threads.prev, r->dumps.list, r->deferred.list, r->deferred.held, r->feed.own, r->unwound.frames,
+            r->events.list, r->events.of_id, r->events.last_value, r->threads.list, r->maps.list, r->maps.build_ids,
+            r->inner.p, r->stacks.of_chain, r->stacks.key, r->stacks.frames, r);
 }
 
 void fp_perf_begin(struct fp_perf_reader *r) {

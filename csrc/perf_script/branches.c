@@ -17,7 +17,6 @@ struct fp_perf_script_branches *fp_perf_script_branches_new(struct fp_model *mod
 }
 
 void fp_perf_script_branches_free(struct fp_perf_script_branches *r) {
-    if (!r) return;
     fp_branches_clear(&r->sums);
     fp_space_free(r->space);
     fp_table_clear(&r->objects);

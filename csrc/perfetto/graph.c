@@ -58,8 +58,7 @@ struct fp_perfetto_graph {
 
 static void free_graph(struct fp_perfetto_graph *g) {
     if (!g) return;
-    fp_table_clear(&g->object_ids);
-    fp_table_clear(&g->class_ids);
+    FP_CLEAR_TABLES(&g->object_ids, &g->class_ids);
     FP_FREE(g->objects, g->classes, g->references, g->roots, g->fields, g);
 }
 
@@ -67,8 +66,7 @@ static void begin_graph(struct fp_perfetto_seq *s, int64_t pid, uint32_t number)
     struct fp_perfetto_graph *g = s->graph = fp_have(calloc(1, sizeof *g));
     g->pid = pid;
     g->number = number;
-    fp_table_init(&g->object_ids, 2);
-    fp_table_init(&g->class_ids, 2);
+    FP_INIT_TABLES(2, &g->object_ids, &g->class_ids);
 }
 
 void fp_perfetto_graphs_free(struct fp_perfetto_read *r) {

@@ -17,7 +17,6 @@ struct fp_perfetto_read *fp_perfetto_read_new(struct fp_model *model, int lenien
 }
 
 void fp_perfetto_read_free(struct fp_perfetto_read *r) {
-    if (!r) return;
     fp_rounds_clear(&r->rounds);
     fp_perfetto_graphs_free(r);
     fp_perfetto_seqs_free(r);
@@ -26,14 +25,8 @@ void fp_perfetto_read_free(struct fp_perfetto_read *r) {
     fp_perfetto_stacks_free(r->calls.stacks);
     fp_perfetto_sched_free(r);
     fp_perfetto_counters_free(r);
-    fp_table_clear(&r->seqs.ids);
-    fp_table_clear(&r->tracks.keys);
-    fp_table_clear(&r->tracks.place_keys);
-    fp_table_clear(&r->tracks.name_keys);
-    fp_buf_free(&r->feed.inner);
-    fp_buf_free(&r->feed.pending);
-    fp_buf_free(&r->feed.scratch);
-    fp_buf_free(&r->text);
+    FP_CLEAR_TABLES(&r->seqs.ids, &r->tracks.keys, &r->tracks.place_keys, &r->tracks.name_keys);
+    FP_FREE_BUFFERS(&r->feed.inner, &r->feed.pending, &r->feed.scratch, &r->text);
     FP_FREE(r->tracks.list, r->named, r->calls.function_of, r);
 }
 

@@ -14,10 +14,8 @@ int fp_perfetto_keep_stacks(struct fp_perfetto_read *r) {
 void fp_perfetto_stacks_free(struct fp_perfetto_stacks *t) {
     if (!t) return;
     fp_strings_clear(&t->messages);
-    fp_table_clear(&t->symbols);
-    fp_table_clear(&t->heap_keys);
-    fp_buf_free(&t->path);
-    fp_buf_free(&t->hex);
+    FP_CLEAR_TABLES(&t->symbols, &t->heap_keys);
+    FP_FREE_BUFFERS(&t->path, &t->hex);
     FP_FREE(t->symbol_lines, t->heap_values, t);
 }
 

@@ -208,8 +208,7 @@ void fp_perfetto_places_free(struct fp_perfetto_read *r) {
     for (uint32_t i = 0; i < r->tracks.n_places; i++) {
         struct fp_perfetto_place *p = &r->places[i];
         for (uint32_t lane = 0; lane < p->cap_lanes; lane++) free(p->lanes[lane].calls);
-        free(p->lanes);
-        free(p->free_lanes);
+        FP_FREE(p->lanes, p->free_lanes);
     }
     free(r->places);
     r->places = NULL;

@@ -53,20 +53,11 @@ struct fp_perfetto *fp_perfetto_new(const struct fp_model *model) {
 }
 
 void fp_perfetto_free(struct fp_perfetto *w) {
-    if (!w) return;
-    for (uint32_t i = 0; i < w->cap_threads; i++) {
-        free(w->threads[i].named);
-        free(w->threads[i].categorized);
-    }
-    free(w->threads);
-    free(w->categories);
-    fp_buf_free(&w->packet);
-    fp_buf_free(&w->name);
+    for (uint32_t i = 0; i < w->cap_threads; i++) FP_FREE(w->threads[i].named, w->threads[i].categorized);
     fp_strings_clear(&w->counters);
     fp_utf8_names_clear(&w->texts);
-    fp_buf_free(&w->scratch);
-    free(w->values);
-    free(w);
+    FP_FREE_BUFFERS(&w->packet, &w->name, &w->scratch);
+    FP_FREE(w->threads, w->categories, w->values, w);
 }
 
 /* ---- processes and threads ---- */

@@ -59,13 +59,8 @@ struct fp_pgo_binary *fp_pgo_binary_new(struct fp_model *model, int lenient) {
 }
 
 void fp_pgo_binary_free(struct fp_pgo_binary *b) {
-    if (!b) return;
     fp_pgo_reader_free(b->rows);
-    free(b->names);
-    free(b->frames);
-    free(b->ends);
-    free(b->open);
-    free(b);
+    FP_FREE(b->names, b->frames, b->ends, b->open, b);
 }
 
 void fp_pgo_binary_begin(struct fp_pgo_binary *b, int section) {

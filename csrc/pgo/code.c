@@ -11,14 +11,7 @@ struct fp_pgo_executed *fp_pgo_executed_new(void) {
 }
 
 void fp_pgo_executed_free(struct fp_pgo_executed *e) {
-    if (!e) return;
-    free(e->address);
-    free(e->count);
-    free(e->size);
-    free(e->starts);
-    free(e->ends);
-    free(e->change);
-    free(e);
+    FP_FREE(e->address, e->count, e->size, e->starts, e->ends, e->change, e);
 }
 
 /* The code, and the runs in it. */

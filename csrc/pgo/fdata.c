@@ -29,9 +29,7 @@ struct fp_pgo_fdata *fp_pgo_fdata_new(struct fp_model *model, int lenient, int n
 }
 
 void fp_pgo_fdata_free(struct fp_pgo_fdata *r) {
-    if (!r) return;
-    free(r->name);
-    free(r);
+    FP_FREE(r->name, r);
 }
 
 static int take(struct fp_pgo_line *t, char byte) {

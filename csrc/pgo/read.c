@@ -23,8 +23,7 @@ struct fp_pgo_reader *fp_pgo_reader_new(struct fp_model *model, int lenient) {
 
 void fp_pgo_reader_free(struct fp_pgo_reader *r) {
     if (!r) return;
-    free(r->levels);
-    free(r);
+    FP_FREE(r->levels, r);
 }
 
 /* Digits; up to 2^63 - 1 or, of a place, `most`. */

@@ -9,37 +9,18 @@ struct fp_pprof_reader *fp_pprof_reader_new(struct fp_model *model, int lenient)
     struct fp_pprof_reader *r = fp_made(sizeof *r);
     r->model = model;
     r->lenient = lenient;
-    fp_table_init(&r->tables.mapping_ids, 2);
-    fp_table_init(&r->tables.function_ids, 2);
-    fp_table_init(&r->tables.location_ids, 2);
-    fp_strings_init(&r->caches.chains);
-    fp_strings_init(&r->caches.label_sets);
+    FP_INIT_TABLES(2, &r->tables.mapping_ids, &r->tables.function_ids, &r->tables.location_ids);
+    FP_INIT_STRINGS(&r->caches.chains, &r->caches.label_sets);
     return r;
 }
 
 void fp_pprof_reader_free(struct fp_pprof_reader *r) {
-    if (!r) return;
-    free(r->comments);
-    free(r->types);
-    free(r->tables.strings);
-    free(r->tables.mappings);
-    free(r->tables.functions);
-    free(r->tables.locations);
-    free(r->tables.lines);
-    fp_table_clear(&r->tables.mapping_ids);
-    fp_table_clear(&r->tables.function_ids);
-    fp_table_clear(&r->tables.location_ids);
-    free(r->tables.frames);
-    fp_strings_clear(&r->caches.chains);
-    free(r->caches.chain_stacks);
-    fp_strings_clear(&r->caches.label_sets);
-    free(r->caches.label_chains);
-    free(r->sample.labels);
-    free(r->sample.chain_frames);
-    free(r->sample.values);
-    fp_buf_free(&r->sample.chain);
-    fp_buf_free(&r->sample.label_set);
-    free(r);
+    FP_CLEAR_TABLES(&r->tables.mapping_ids, &r->tables.function_ids, &r->tables.location_ids);
+    FP_CLEAR_STRINGS(&r->caches.chains, &r->caches.label_sets);
+    FP_FREE_BUFFERS(&r->sample.chain, &r->sample.label_set);
+    FP_FREE(r->comments, r->types, r->tables.strings, r->tables.mappings, r->tables.functions, r->tables.locations,
+            r->tables.lines, r->tables.frames, r->caches.chain_stacks, r->caches.label_chains, r->sample.labels,
+            r->sample.chain_frames, r->sample.values, r);
 }
 
 /* ---- recognition ---- */

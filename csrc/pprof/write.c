@@ -16,27 +16,11 @@ struct fp_pprof_writer *fp_pprof_writer_new(struct fp_model *model) {
 }
 
 void fp_pprof_writer_free(struct fp_pprof_writer *w) {
-    if (!w) return;
-    free(w->strings);
     fp_utf8_names_clear(&w->texts);
-    fp_buf_free(&w->scratch);
-    free(w->functions);
-    free(w->frames);
-    free(w->mappings);
-    free(w->seen);
-    free(w->memo_stacks);
-    free(w->memo_labels);
-    free(w->memo_threads);
-    fp_buf_free(&w->memo);
-    fp_table_clear(&w->out_functions);
-    fp_table_clear(&w->out_locations);
-    fp_table_clear(&w->out_mappings);
-    free(w->path);
-    free(w->above);
-    fp_buf_free(&w->ids);
-    fp_buf_free(&w->rest);
-    fp_buf_free(&w->entry);
-    free(w);
+    FP_CLEAR_TABLES(&w->out_functions, &w->out_locations, &w->out_mappings);
+    FP_FREE_BUFFERS(&w->scratch, &w->memo, &w->ids, &w->rest, &w->entry);
+    FP_FREE(w->strings, w->functions, w->frames, w->mappings, w->seen, w->memo_stacks, w->memo_labels, w->memo_threads,
+            w->path, w->above, w);
 }
 
 /* ---- the memo ---- */

@@ -19,8 +19,7 @@ static const char TYPE[] = "the type of a value";
 
 void fp_pstats_marshal_clear(struct fp_pstats_marshal *m) {
     FP_FREE(m->items, m->refs, m->texts, m->open);
-    fp_buf_free(&m->raw);
-    fp_buf_free(&m->name);
+    FP_FREE_BUFFERS(&m->raw, &m->name);
 }
 
 void fp_pstats_marshal_begin(struct fp_pstats_marshal *m) {

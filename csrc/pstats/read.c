@@ -15,7 +15,6 @@ struct fp_pstats_reader *fp_pstats_reader_new(struct fp_model *model, int lenien
 }
 
 void fp_pstats_reader_free(struct fp_pstats_reader *r) {
-    if (!r) return;
     fp_pstats_marshal_clear(&r->marshal);
     free(r);
 }

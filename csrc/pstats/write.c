@@ -18,18 +18,11 @@ struct fp_pstats_writer *fp_pstats_writer_new(struct fp_model *model) {
 }
 
 void fp_pstats_writer_free(struct fp_pstats_writer *w) {
-    if (!w) return;
-    free(w->own);
-    free(w->lines);
-    fp_table_clear(&w->arcs);
-    free(w->of_arcs);
-    fp_table_clear(&w->old_arcs);
-    free(w->of_old_arcs);
-    fp_table_clear(&w->keys);
-    FP_FREE(w->key_of, w->of_keys, w->first, w->sorted);
+    FP_CLEAR_TABLES(&w->arcs, &w->old_arcs, &w->keys);
     fp_utf8_names_clear(&w->texts);
     fp_buf_free(&w->scratch);
-    FP_FREE(w->text_refs, w->key_refs, w);
+    FP_FREE(w->own, w->lines, w->of_arcs, w->of_old_arcs, w->key_of, w->of_keys, w->first, w->sorted, w->text_refs,
+            w->key_refs, w);
 }
 
 /* ---- adding up ---- */

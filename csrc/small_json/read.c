@@ -270,9 +270,8 @@ struct fp_small_json *fp_small_json_new(struct fp_model *model, int format, int 
     r->model = model;
     r->lenient = lenient;
     r->shape = shapes[format];
-    fp_strings_init(&r->texts);
+    FP_INIT_STRINGS(&r->texts, &r->marshal.strings);
     fp_table_init(&r->keys, 2);
-    fp_strings_init(&r->marshal.strings);
     fp_array_zeroed(&r->stacks, &r->cap, 1, sizeof *r->stacks);
     fp_small_json_again(&r->s);
     return &r->s;
@@ -287,7 +286,6 @@ void fp_small_json_again(struct fp_small_json *s) {
 
 void fp_small_json_free(struct fp_small_json *s) {
     struct fp_small_json_reader *r = (struct fp_small_json_reader *)s;
-    if (!r) return;
     fp_json_free(&r->walk);
     fp_marshal_free(&r->marshal);
     fp_strings_clear(&r->texts);

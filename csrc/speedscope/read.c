@@ -407,11 +407,8 @@ struct fp_speedscope_read *fp_speedscope_read_new(struct fp_model *model, int le
 
 void fp_speedscope_read_free(struct fp_speedscope_read *pub) {
     struct speedscope_reader *r = (struct speedscope_reader *)pub;
-    if (!r) return;
-    free(r->pub.profiles);
-    free(r->pub.kept);
     fp_json_free(&r->walk);
-    FP_FREE(r->functions, r->frames, r->indices, r->nodes, r);
+    FP_FREE(r->pub.profiles, r->pub.kept, r->functions, r->frames, r->indices, r->nodes, r);
 }
 
 void fp_speedscope_again(struct fp_speedscope_read *pub) {

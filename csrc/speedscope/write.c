@@ -20,18 +20,15 @@ struct fp_speedscope *fp_speedscope_new(struct fp_model *model) {
 }
 
 void fp_speedscope_free(struct fp_speedscope *w) {
-    if (!w) return;
     for (uint32_t i = 0; i < w->n_groups; i++) {
         fp_buf_free(&w->groups[i].packed);
         free(w->groups[i].path);
     }
-    free(w->groups);
     fp_table_clear(&w->group_of);
-    FP_FREE(w->frame_of, w->functions, w->open, w->ends, w->frames);
     fp_utf8_names_clear(&w->names);
     fp_utf8_names_clear(&w->files);
     fp_buf_free(&w->scratch);
-    free(w);
+    FP_FREE(w->groups, w->frame_of, w->functions, w->open, w->ends, w->frames, w);
 }
 
 /* ---- rows are packed ---- */

@@ -115,7 +115,6 @@ struct fp_kallsyms *fp_kallsyms_part(const struct fp_kallsyms *all, const uint8_
 }
 
 void fp_kallsyms_free(struct fp_kallsyms *k) {
-    if (!k) return;
     FP_FREE(k->starts, k->names, k->lengths, k);
 }
 

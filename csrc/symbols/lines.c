@@ -394,15 +394,10 @@ struct fp_dwarf_lines *fp_dwarf_lines_new(const struct fp_dwarf *d) {
 }
 
 void fp_dwarf_lines_free(struct fp_dwarf_lines *l) {
-    if (!l) return;
-    for (uint32_t i = 0; i < l->n_units; i++) {
-        free(l->units[i].files);
-        free(l->units[i].directories);
-    }
-    FP_FREE(l->units, l->sequences, l->lows, l->rows, l->discriminators, l->defined);
+    for (uint32_t i = 0; i < l->n_units; i++) FP_FREE(l->units[i].files, l->units[i].directories);
     fp_dwarf_functions_free(l->functions);
     fp_dwarf_units_free(l->infos);
-    free(l);
+    FP_FREE(l->units, l->sequences, l->lows, l->rows, l->discriminators, l->defined, l);
 }
 
 struct fp_dwarf_lines_stats fp_dwarf_lines_stats(const struct fp_dwarf_lines *l) {

@@ -122,7 +122,6 @@ struct fp_symtab *fp_symtab_new(const struct fp_symtab_in *in) {
 }
 
 void fp_symtab_free(struct fp_symtab *s) {
-    if (!s) return;
     FP_FREE(s->starts, s->sizes, s->names, s);
 }
 

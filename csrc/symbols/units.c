@@ -222,12 +222,9 @@ void fp_dwarf_units_begin(struct fp_dwarf_units **to, const struct fp_dwarf *d) 
 
 void fp_dwarf_units_free(struct fp_dwarf_units *u) {
     if (!u) return;
-    free(u->items);
-    free(u->by_line_table);
     fp_dwarf_abbreviations_free(&u->first);
     for (uint32_t i = 0; u->tables && i < u->n_tables; i++) fp_dwarf_abbreviations_free(&u->tables[i]);
-    free(u->tables);
-    free(u);
+    FP_FREE(u->items, u->by_line_table, u->tables, u);
 }
 
 struct fp_dwarf_bytes fp_dwarf_units_directory(const struct fp_dwarf_units *u, uint64_t line_table) {

@@ -69,8 +69,7 @@ static void append(struct rows *r, uint64_t start, uint16_t rule) {
 }
 
 static void free_rows(struct rows *r) {
-    free(r->starts);
-    free(r->rules);
+    FP_FREE(r->starts, r->rules);
     *r = (struct rows){0};
 }
 
@@ -312,15 +311,11 @@ struct fp_unwind_table *fp_unwind_table_new(const struct fp_unwind_file *file, s
 }
 
 void fp_unwind_table_free(struct fp_unwind_table *t) {
-    if (!t) return;
-    free((void *)(uintptr_t)t->file.loads);
-    free((void *)(uintptr_t)t->file.plts);
     for (int which = 0; which < SECTIONS; which++) free(t->functions[which]);
     free_rows(&t->rows);
     free_rows(&t->more);
     free_rows(&t->merged);
-    free(t->rules);
-    free(t);
+    FP_FREE((void *)(uintptr_t)t->file.loads, (void *)(uintptr_t)t->file.plts, t->rules, t);
 }
 
 struct fp_unwind_stats fp_unwind_table_stats(const struct fp_unwind_table *t) {

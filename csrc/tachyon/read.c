@@ -43,7 +43,6 @@ struct fp_tachyon *fp_tachyon_new(struct fp_model *model, int lenient) {
 
 void fp_tachyon_free(struct fp_tachyon *f) {
     struct tachyon_reader *r = (struct tachyon_reader *)f;
-    if (!r) return;
     for (uint32_t i = 0; i < r->cap_threads; i++) free(r->threads[i].frames);
     fp_table_clear(&r->keys);
     FP_FREE(r->threads, r->strings, r->frames, r->fresh, r);

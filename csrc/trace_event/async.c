@@ -56,10 +56,7 @@ void fp_trace_event_async_new(struct fp_trace_event_read *r) {
 void fp_trace_event_async_free(struct fp_trace_event_async *a) {
     if (!a) return;
     for (uint32_t i = 0; i < a->n_spans; i++) free(a->spans[i].stack.calls);
-    for (uint32_t i = 0; i < a->cap_tracks; i++) {
-        free(a->tracks[i].free_from);
-        free(a->tracks[i].threads);
-    }
+    for (uint32_t i = 0; i < a->cap_tracks; i++) FP_FREE(a->tracks[i].free_from, a->tracks[i].threads);
     fp_table_clear(&a->track_keys);
     FP_FREE(a->spans, a->buckets, a->tracks, a);
 }

@@ -77,6 +77,5 @@ void fp_trace_event_lanes_reset(struct fp_trace_event_lanes *l, uint32_t thread)
 
 void fp_trace_event_lanes_free(struct fp_trace_event_lanes *l) {
     for (uint32_t i = 0; i < l->cap; i++) free(l->lanes[i].calls);
-    free(l->lanes);
-    free(l->ends);
+    FP_FREE(l->lanes, l->ends);
 }

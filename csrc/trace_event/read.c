@@ -16,24 +16,13 @@ struct fp_trace_event_read *fp_trace_event_read_new(struct fp_model *model, int 
 }
 
 void fp_trace_event_read_free(struct fp_trace_event_read *r) {
-    if (!r) return;
-    fp_buf_free(&r->event.name);
-    fp_buf_free(&r->event.data);
-    fp_buf_free(&r->event.text);
-    fp_buf_free(&r->event.id);
-    fp_buf_free(&r->event.scope);
-    fp_buf_free(&r->event.key);
-    fp_buf_free(&r->event.series);
-    fp_buf_free(&r->text.scratch);
+    FP_FREE_BUFFERS(&r->event.name, &r->event.data, &r->event.text, &r->event.id, &r->event.scope, &r->event.key,
+                    &r->event.series, &r->text.scratch);
     fp_chrome_ids_clear(&r->thread_ids);
-    for (uint32_t i = 0; i < r->calls.cap_stacks; i++) {
-        free(r->calls.stacks_of[i].calls);
-        free(r->calls.stacks_of[i].args);
-    }
-    FP_FREE(r->calls.stacks_of, r->calls.function_of, r->documents.document_of, r->records, r->merging.heap);
+    for (uint32_t i = 0; i < r->calls.cap_stacks; i++) FP_FREE(r->calls.stacks_of[i].calls, r->calls.stacks_of[i].args);
     fp_trace_event_lanes_free(&r->lanes);
     fp_trace_event_async_free(r->async);
-    free(r);
+    FP_FREE(r->calls.stacks_of, r->calls.function_of, r->documents.document_of, r->records, r->merging.heap, r);
 }
 
 /* ---- threads ---- */

@@ -26,10 +26,8 @@ struct fp_trace_event_write *fp_trace_event_write_new(const struct fp_model *mod
 }
 
 void fp_trace_event_write_free(struct fp_trace_event_write *w) {
-    if (!w) return;
-    fp_buf_free(&w->names);
     fp_utf8_names_clear(&w->texts);
-    fp_buf_free(&w->scratch);
+    FP_FREE_BUFFERS(&w->names, &w->scratch);
     FP_FREE(w->starts, w->threads, w);
 }
 

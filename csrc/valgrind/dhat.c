@@ -377,19 +377,15 @@ struct fp_dhat *fp_dhat_new(struct fp_model *model, int lenient) {
     d->lenient = d->walk.lenient = lenient;
     d->pub.version = d->pub.pid = d->pub.end_time = d->pub.peak_time = -1;
     fp_json_begin(&d->walk, &shape);
-    fp_strings_init(&d->pub.texts);
-    fp_strings_init(&d->stacks);
+    FP_INIT_STRINGS(&d->pub.texts, &d->stacks);
     fp_table_init(&d->addresses, 2);
     return &d->pub;
 }
 
 void fp_dhat_free(struct fp_dhat *pub) {
     struct fp_dhat_reader *d = (struct fp_dhat_reader *)pub;
-    if (!d) return;
-    fp_strings_clear(&d->pub.texts);
-    fp_strings_clear(&d->stacks);
-    fp_table_clear(&d->addresses);
-    fp_table_clear(&d->places_seen);
+    FP_CLEAR_STRINGS(&d->pub.texts, &d->stacks);
+    FP_CLEAR_TABLES(&d->addresses, &d->places_seen);
     fp_json_free(&d->walk);
     FP_FREE(d->fs, d->held.fs, d->sums, d->table, d->places, d->text_at, d->frame_of, d->frames, d->nodes, d);
 }

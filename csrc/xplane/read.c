@@ -341,20 +341,15 @@ struct fp_xplane *fp_xplane_new(struct fp_model *model, int lenient) {
                                          .arg = r,
                                          .function = function_of,
                                          .text = text_of};
-    fp_strings_init(&r->lines);
-    fp_strings_init(&r->kinds);
-    fp_strings_init(&r->keys);
+    FP_INIT_STRINGS(&r->lines, &r->kinds, &r->keys);
     return &r->x;
 }
 
 void fp_xplane_free(struct fp_xplane *x) {
     struct xplane_reader *r = (struct xplane_reader *)x;
-    if (!r) return;
     fp_overlap_lanes_clear(&r->lanes);
     fp_rounds_clear(&x->rounds);
-    fp_strings_clear(&r->lines);
-    fp_strings_clear(&r->kinds);
-    fp_strings_clear(&r->keys);
+    FP_CLEAR_STRINGS(&r->lines, &r->kinds, &r->keys);
     FP_FREE(x->names, r->whats, r->line_names, r->key_names, r->pending, r);
 }
 

@@ -57,8 +57,7 @@ struct fp_xray_basic {
 void fp_xray_basic_free(struct fp_xray_basic *b) {
     if (!b) return;
     for (uint32_t i = 0; i < b->n_recents; i++) free(b->recents[i].ring);
-    free(b->recents);
-    free(b);
+    FP_FREE(b->recents, b);
 }
 
 static struct recent *recent_of(struct fp_xray_basic *b, uint32_t thread) {

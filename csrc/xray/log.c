@@ -17,10 +17,8 @@ struct fp_xray *fp_xray_new(struct fp_model *model, int lenient) {
 void fp_xray_free(struct fp_xray *x) {
     if (!x) return;
     if (x->names) {
-        free(x->names->dense);
         fp_table_clear(&x->names->sparse);
-        free(x->names->sparse_functions);
-        free(x->names);
+        FP_FREE(x->names->dense, x->names->sparse_functions, x->names);
     }
     fp_xray_index_free(x->index);
     fp_xray_fdr_free(x->fdr);

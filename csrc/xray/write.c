@@ -16,10 +16,8 @@ struct fp_xray_write *fp_xray_write_new(const struct fp_model *m) {
 }
 
 void fp_xray_write_free(struct fp_xray_write *w) {
-    if (!w) return;
     fp_buf_free(&w->body);
-    free(w->wall_us);
-    free(w);
+    FP_FREE(w->wall_us, w);
 }
 
 static uint8_t *put16(uint8_t *to, uint32_t v) {

@@ -31,7 +31,6 @@ struct fp_fit_stacks *fp_fit_stacks_new(struct fp_model *model, int by_thread) {
 }
 
 void fp_fit_stacks_free(struct fp_fit_stacks *t) {
-    if (!t) return;
     for (uint32_t i = 0; i < t->n_groups; i++) fp_buf_free(&t->groups[i].packed);
     FP_FREE(t->groups, t->group_of, t->of, t);
 }

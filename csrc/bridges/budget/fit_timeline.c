@@ -36,18 +36,12 @@ struct row {
 };
 
 void fp_fit_timeline_free(struct fp_fit_timeline *f) {
-    if (!f) return;
     for (uint32_t i = 0; i < f->n_groups; i++) {
         fp_buf_free(&f->groups[i].packed);
         free(f->groups[i].bytes);
     }
-    free(f->groups);
-    for (uint32_t i = 0; i < f->cap_threads; i++) {
-        free(f->threads[i].calls);
-        free(f->threads[i].arguments);
-    }
-    free(f->threads);
-    free(f);
+    for (uint32_t i = 0; i < f->cap_threads; i++) FP_FREE(f->threads[i].calls, f->threads[i].arguments);
+    FP_FREE(f->groups, f->threads, f);
 }
 
 void fp_fit_timeline_size(struct fp_fit_timeline *f, uint64_t limit, uint64_t call, uint64_t named, uint64_t event) {

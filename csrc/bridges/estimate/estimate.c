@@ -19,7 +19,6 @@ struct fp_estimate *fp_estimate_new(struct fp_model *model, uint32_t by, double 
 }
 
 void fp_estimate_free(struct fp_estimate *e) {
-    if (!e) return;
     fp_estimate_sums_free(e->own);
     fp_estimate_sums_free(e->arcs);
     fp_estimate_flow_free(e->flow);

@@ -21,11 +21,9 @@ void fp_estimate_sums_free(struct fp_estimate_sums *s) {
     if (!s) return;
     fp_release(s->places, s->place_bytes);
     fp_release(s->values, s->value_bytes);
-    free(s->totals);
-    free(s->entries);
     fp_estimate_sums_free(s->next);
     fp_estimate_sums_pause(s);
-    free(s);
+    FP_FREE(s->totals, s->entries, s);
 }
 
 void fp_estimate_sums_begin(struct fp_estimate_sums *s) {
@@ -39,8 +37,7 @@ void fp_estimate_sums_begin(struct fp_estimate_sums *s) {
 }
 
 void fp_estimate_sums_pause(struct fp_estimate_sums *s) {
-    free(s->seen);
-    free(s->slots);
+    FP_FREE(s->seen, s->slots);
     s->seen = NULL;
     s->slots = NULL;
     s->cap_seen = 0;

@@ -113,7 +113,6 @@ struct fp_arc_sums *fp_arc_sums_new(uint32_t n_functions) {
 }
 
 void fp_arc_sums_free(struct fp_arc_sums *s) {
-    if (!s) return;
     FP_FREE(s->runs, s->heap, s->sums, s->called, s->words, s->used, s);
 }
 

@@ -25,15 +25,12 @@ struct fp_fold *fp_fold_new(struct fp_model *model, int into, int by) {
 void fp_fold_free(struct fp_fold *f) {
     if (!f) return;
     for (uint32_t i = 0; i < f->cap_threads; i++) free(f->threads[i].frames);
-    free(f->threads);
     fp_table_clear(&f->groups);
-    free(f->by_function);
-    free(f->inclusive);
     fp_durations_free(f->durations);
     fp_fold_drop(f);
-    FP_FREE(f->by_caller, f->nodes, f->called, f->predicted);
     if (f->names) fp_name_order_clear(f->names);
-    FP_FREE(f->names, f->group_ranks, f->groups_in_order, f->group_as, f->child, f->sibling, f);
+    FP_FREE(f->threads, f->by_function, f->inclusive, f->by_caller, f->nodes, f->called, f->predicted, f->names,
+            f->group_ranks, f->groups_in_order, f->group_as, f->child, f->sibling, f);
 }
 
 /* `active` of arcs and functions counts one thread at a time, so that two threads in the same function are not

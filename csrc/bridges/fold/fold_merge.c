@@ -38,7 +38,6 @@ struct fp_fold_tree *fp_fold_tree_new(struct fp_fold *f, uint32_t n_runs) {
 }
 
 void fp_fold_tree_free(struct fp_fold_tree *t) {
-    if (!t) return;
     FP_FREE(t->runs, t->heads, t->heap, t->used, t->path, t->frames, t);
 }
 

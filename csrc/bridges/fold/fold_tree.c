@@ -35,8 +35,7 @@ static void rank_groups(struct fp_fold *f) {
         in_order[i] = groups[i].id;
         ranks[groups[i].id] = i;
     }
-    free(f->group_ranks);
-    free(f->groups_in_order);
+    FP_FREE(f->group_ranks, f->groups_in_order);
     f->group_ranks = fp_scratch_keep(ranks);
     f->groups_in_order = fp_scratch_keep(in_order);
     f->n_group_ranks = n;
@@ -55,8 +54,7 @@ int fp_fold_rank(struct fp_fold *f) {
 
 int fp_fold_link(struct fp_fold *f) {
     f->next_group = f->at = f->depth = 0;
-    free(f->child);
-    free(f->sibling);
+    FP_FREE(f->child, f->sibling);
     f->child = f->sibling = NULL;
     rank_groups(f);
     f->child = fp_have(calloc((size_t)f->n_arcs + f->n_group_ranks + 1, sizeof *f->child));

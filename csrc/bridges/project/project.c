@@ -20,18 +20,12 @@ struct fp_project *fp_project_new(struct fp_model *model, int per_thread, int in
 }
 
 void fp_project_free(struct fp_project *s) {
-    if (!s) return;
-    fp_table_clear(&s->keys);
-    fp_table_clear(&s->positions);
-    fp_table_clear(&s->rows);
-    fp_table_clear(&s->names);
-    free(s->function_of_name);
+    FP_CLEAR_TABLES(&s->keys, &s->positions, &s->rows, &s->names);
     fp_release(s->sums, s->cap_sums * fp_project_row(s));
-    FP_FREE(s->by_group, s->group_start, s->chain, s->chain_of);
     fp_project_free_nodes(s);
-    FP_FREE(s->walk.inclusive, s->active, s->start_of, s->costs, s->counts);
     fp_buf_free(&s->name);
-    free(s);
+    FP_FREE(s->function_of_name, s->by_group, s->group_start, s->chain, s->chain_of, s->walk.inclusive, s->active,
+            s->start_of, s->costs, s->counts, s);
 }
 
 /* Makes room for sums of `n_keys` keys. */
@@ -57,8 +51,7 @@ int fp_project_set_values(struct fp_project *s, uint32_t n_values) {
     }
     s->n_values = n_values;
     /* drop the rows of the last graph, which have the old width */
-    free(s->costs);
-    free(s->counts);
+    FP_FREE(s->costs, s->counts);
     s->costs = NULL;
     s->counts = NULL;
     s->cap_rows = 0;
@@ -162,8 +155,7 @@ static void order_keys(struct fp_project *s) {
 int fp_project_end(struct fp_project *s, struct fp_err *err) {
     struct fp_model *m = s->model;
     s->unknown_file = fp_strings_intern(&m->strings, "???", 3);
-    free(s->by_group);
-    free(s->group_start);
+    FP_FREE(s->by_group, s->group_start);
     s->by_group = s->group_start = NULL;
     s->by_group = fp_have(malloc(s->n_keys * sizeof *s->by_group));
     s->group_start = fp_have(calloc((size_t)s->n_groups + 2, sizeof *s->group_start));

@@ -13,9 +13,7 @@ struct fp_coarse *fp_coarse_new(struct fp_model *model, uint32_t by) {
 }
 
 void fp_coarse_free(struct fp_coarse *c) {
-    if (!c) return;
-    free(c->to);
-    free(c);
+    FP_FREE(c->to, c);
 }
 
 /* The replacement of function `id`; by file, `id` is a file. */

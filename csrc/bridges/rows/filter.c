@@ -27,14 +27,10 @@ struct fp_filter *fp_filter_new(struct fp_model *model, int by) {
 }
 
 void fp_filter_free(struct fp_filter *f) {
-    if (!f) return;
-    FP_FREE(f->names, f->objects, f->functions, f->lines, f->frames, f->stacks, f->path);
     fp_buf_free(&f->scratch);
     for (uint32_t i = 0; i < f->cap_threads; i++) free(f->threads[i].calls);
-    free(f->threads);
     fp_table_clear(&f->entered);
-    free(f->active);
-    free(f);
+    FP_FREE(f->names, f->objects, f->functions, f->lines, f->frames, f->stacks, f->threads, f->active, f);
 }
 
 /* ---- matching ---- */

@@ -15,7 +15,6 @@ struct fp_label_rows *fp_label_rows_new(struct fp_model *model, const uint32_t *
 }
 
 void fp_label_rows_free(struct fp_label_rows *l) {
-    if (!l) return;
     FP_FREE(l->given, l->to, l->kept, l);
 }
 

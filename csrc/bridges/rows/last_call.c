@@ -12,7 +12,6 @@ struct fp_last_call *fp_last_call_new(struct fp_model *model) {
 }
 
 void fp_last_call_free(struct fp_last_call *l) {
-    if (!l) return;
     FP_FREE(l->callers, l->callees, l);
 }
 

@@ -12,9 +12,7 @@ struct fp_leaves *fp_leaves_new(struct fp_model *model) {
 }
 
 void fp_leaves_free(struct fp_leaves *l) {
-    if (!l) return;
-    free(l->kept);
-    free(l);
+    FP_FREE(l->kept, l);
 }
 
 /* Finds what remains of new stacks.  A parent's id is less than its child's. */

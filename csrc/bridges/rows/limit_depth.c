@@ -13,7 +13,6 @@ struct fp_limit_depth *fp_limit_depth_new(struct fp_model *model, uint64_t limit
 }
 
 void fp_limit_depth_free(struct fp_limit_depth *s) {
-    if (!s) return;
     FP_FREE(s->depth, s->kept, s);
 }
 

@@ -21,12 +21,9 @@ struct fp_nest *fp_nest_new(void) {
 }
 
 void fp_nest_free(struct fp_nest *n) {
-    if (!n) return;
     for (uint32_t i = 0; i < n->cap_threads; i++) free(n->threads[i].calls.functions);
-    free(n->threads);
     if (n->open) fp_open_clear(n->open);
-    free(n->open);
-    free(n);
+    FP_FREE(n->threads, n->open, n);
 }
 
 void fp_nest_clock(struct fp_nest *n, uint64_t ticks_per_second) {

@@ -38,11 +38,10 @@ struct fp_pair *fp_pair_new(struct fp_model *model) {
 }
 
 void fp_pair_free(struct fp_pair *p) {
-    if (!p) return;
-    FP_FREE(p->functions, p->files, p->left, p->objects, p->to_function, p->to_file, p->stacks, p->to_frame, p->chain);
     fp_table_clear(&p->rows);
     fp_remap_free(p->ids);
-    free(p);
+    FP_FREE(p->functions, p->files, p->left, p->objects, p->to_function, p->to_file, p->stacks, p->to_frame, p->chain,
+            p);
 }
 
 /* Sets a bit of an item of a table with `n` items. */

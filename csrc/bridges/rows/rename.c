@@ -52,10 +52,8 @@ struct fp_rename *fp_rename_new(struct fp_model *model, int what) {
 }
 
 void fp_rename_free(struct fp_rename *r) {
-    if (!r) return;
-    FP_FREE(r->made, r->names.to, r->files.to, r->objects.to);
     fp_remap_free(r->ids);
-    free(r);
+    FP_FREE(r->made, r->names.to, r->files.to, r->objects.to, r);
 }
 
 int fp_rename_answer(struct fp_rename *r, const uint8_t *p, size_t n) {

@@ -65,13 +65,11 @@ struct fp_restack *fp_restack_new(struct fp_model *model) {
 }
 
 void fp_restack_free(struct fp_restack *r) {
-    if (!r) return;
     if (r->ahead) r->ahead->of = NULL;
     fp_frames_release(r->ahead);
-    FP_FREE(r->frame_to, r->chains, r->alike, r->of_name, r->is_alike);
     fp_buf_free(&r->name);
     fp_remap_free(r->ids);
-    free(r);
+    FP_FREE(r->frame_to, r->chains, r->alike, r->of_name, r->is_alike, r);
 }
 
 /* ---- replacements of frames ---- */

@@ -25,16 +25,9 @@ struct fp_spans *fp_spans_new(const struct fp_model *model, uint32_t room) {
 }
 
 void fp_spans_free(struct fp_spans *s) {
-    if (!s) return;
-    for (uint32_t i = 0; i < s->cap_threads; i++) {
-        free(s->threads[i].calls.functions);
-        free(s->threads[i].starts);
-    }
-    free(s->threads);
-    free(s->spans);
+    for (uint32_t i = 0; i < s->cap_threads; i++) FP_FREE(s->threads[i].calls.functions, s->threads[i].starts);
     if (s->open) fp_open_clear(s->open);
-    free(s->open);
-    free(s);
+    FP_FREE(s->threads, s->spans, s->open, s);
 }
 
 static void leave_out_short(struct fp_spans *s) {

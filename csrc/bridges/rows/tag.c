@@ -14,7 +14,6 @@ struct fp_tag *fp_tag_new(struct fp_model *model, int by_thread) {
 }
 
 void fp_tag_free(struct fp_tag *t) {
-    if (!t) return;
     FP_FREE(t->at, t->added, t->frames, t);
 }
 

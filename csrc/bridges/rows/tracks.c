@@ -19,13 +19,10 @@ struct fp_tracks *fp_tracks_new(const struct fp_model *model, uint32_t room) {
 }
 
 void fp_tracks_free(struct fp_tracks *t) {
-    if (!t) return;
     for (uint32_t i = 0; i < t->n_tracks; i++) free(t->tracks[i].points);
-    free(t->tracks);
-    free(t->marks);
     fp_table_clear(&t->counters);
     fp_strings_clear(&t->names);
-    free(t);
+    FP_FREE(t->tracks, t->marks, t);
 }
 
 /* The name of a counter or an event; 0 if it is new and there are too many. */

@@ -16,17 +16,12 @@ struct fp_transform_thread {
 };
 
 void fp_transform_free(struct fp_transform *t) {
-    if (!t) return;
-    for (uint32_t i = 0; i < t->cap_threads; i++) {
+    for (uint32_t i = 0; i < t->cap_threads; i++)
         FP_FREE(t->threads[i].calls.functions, t->threads[i].shown, t->threads[i].below);
-    }
-    free(t->threads);
     if (t->open) fp_open_clear(t->open);
-    FP_FREE(t->open, t->marks, t->stack_to, t->frame_to, t->path, t->chain, t->collapsed, t->object_to);
-    FP_FREE(t->firsts, t->function_to);
     fp_table_clear(&t->names);
     fp_table_clear(&t->places);
-    free(t);
+    FP_FREE(t->threads, t->open, t->marks, t->stack_to, t->frame_to, t->path, t->chain, t->collapsed, t->object_to, t);
 }
 
 static void append(struct fp_transform *t, struct fp_batch *out, const struct fp_batch *in, uint32_t i, enum fp_op op,

@@ -9,7 +9,6 @@ struct fp_unnamed *fp_unnamed_new(void) {
 }
 
 void fp_unnamed_free(struct fp_unnamed *u) {
-    if (!u) return;
     FP_FREE(u->mappings, u->ends, u->frames, u->addresses, u->callers, u->group_of, u);
 }
 

@@ -18,20 +18,17 @@ struct fp_aggregate *fp_aggregate_new(struct fp_model *model, uint32_t mode) {
 
 static void free_private(struct fp_aggregate_private *its) {
     fp_release(its->bytes, its->cap);
-    FP_FREE(its->blocks, its->last, its->functions, its->values);
     fp_buf_free(&its->merged);
-    FP_FREE(its->sorting.rows, its->sorting.values, its->sorting.order);
     fp_packed_merge_clear(&its->merging);
     fp_packed_merge_clear(&its->chain);
     fp_name_order_clear(&its->order);
-    free(its);
+    FP_FREE(its->blocks, its->last, its->functions, its->values, its->sorting.rows, its->sorting.values,
+            its->sorting.order, its);
 }
 
 void fp_aggregate_free(struct fp_aggregate *a) {
-    if (!a) return;
     if (a->its) free_private(a->its);
-    free(a->windows);
-    free(a);
+    FP_FREE(a->windows, a);
 }
 
 void fp_aggregate_empty(struct fp_aggregate *a) {

@@ -15,7 +15,6 @@ struct fp_in_time *fp_in_time_new(void) {
 }
 
 void fp_in_time_free(struct fp_in_time *s) {
-    if (!s) return;
     fp_rounds_clear(&s->rounds);
     fp_buf_free(&s->record);
     free(s);

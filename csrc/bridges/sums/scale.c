@@ -17,9 +17,7 @@ struct fp_scale *fp_scale_new(int64_t up, int64_t down) {
 }
 
 void fp_scale_free(struct fp_scale *s) {
-    if (!s) return;
-    free(s->rest);
-    free(s);
+    FP_FREE(s->rest, s);
 }
 
 /* The floor of a * up / down, after `rest` is added to the product; `rest` gets what remains. */

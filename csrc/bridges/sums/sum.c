@@ -39,16 +39,11 @@ struct fp_sum *fp_sum_new(struct fp_model *model) {
 }
 
 void fp_sum_free(struct fp_sum *s) {
-    if (!s) return;
     fp_table_clear(&s->keys);
     fp_name_order_clear(&s->names);
     fp_release(s->sums, s->cap * sum_bytes(s));
-    FP_FREE(s->labels, s->threads, s->order, s->stack_ranks, s->path, s->rest, s->frames);
-    for (int i = 0; i < WIDTH; i++) {
-        free(s->numbers[i]);
-        free(s->ranks[i]);
-    }
-    free(s);
+    for (int i = 0; i < WIDTH; i++) FP_FREE(s->numbers[i], s->ranks[i]);
+    FP_FREE(s->labels, s->threads, s->order, s->stack_ranks, s->path, s->rest, s->frames, s);
 }
 
 void fp_sum_begin(struct fp_sum *s, uint32_t keep, uint32_t suffix, uint32_t thread) {

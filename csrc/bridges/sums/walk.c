@@ -33,7 +33,6 @@ struct fp_walk *fp_walk_new(uint32_t n_runs, uint32_t n_values) {
 }
 
 void fp_walk_free(struct fp_walk *w) {
-    if (!w) return;
     FP_FREE(w->runs, w->values, w->sums, w->heads, w->members, w->start, w);
 }
 
