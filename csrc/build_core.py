@@ -1,7 +1,7 @@
 """Declares the C core to cffi (API mode), from the headers themselves.
 
-Each header's part between `cffi-begin` and `cffi-end` is plain C without
-preprocessor lines; put together in the order of the layers it is the cdef.
+Each header's part between `cffi-begin` and `cffi-end`, or the header's end, is plain C
+without preprocessor lines; put together in the order of the layers it is the cdef.
 Of a struct Python sees what stands above the comment `private from here on`.
 What is declared with FP_COUNT (core/fp.h) becomes a table, fastprof/core/counted.py.
 
@@ -71,7 +71,7 @@ guards = ""
 ffibuilder = FFI()
 counted: dict[str, dict[str, tuple[str, ...]]] = {}
 for name in HEADERS:
-    parts = re.findall(r"/\* cffi-begin( guarded)? \*/(.*?)/\* cffi-end \*/", (HERE / name).read_text(), re.DOTALL)
+    parts = re.findall(r"/\* cffi-begin( guarded)? \*/(.*?)(?:/\* cffi-end|\Z)", (HERE / name).read_text(), re.DOTALL)
     for guarded, part in parts:
         public = re.sub(r"/\* private from here on \*/.*?^\};", "...;\n};", part, flags=re.DOTALL | re.MULTILINE)
         ffibuilder.cdef(COUNT.sub(lambda found: found[2] if found[2] else found[0], public))

@@ -133,5 +133,3 @@ int fp_archive_tables_undiff(const uint8_t *base, size_t base_n, const uint8_t *
  * part of their hashes in common as of their entries.  Writes them to `out` (FP_ARCHIVE_SKETCH u32s), ascending, and
  * returns their number, or FP_E_MALFORMED. */
 int fp_archive_sketch(const uint8_t *p, size_t n, uint32_t *out);
-
-/* cffi-end */

@@ -76,5 +76,3 @@ int fp_arrow_pages_reals(struct fp_arrow_pages *p, const struct fp_arrow_rows *c
  * FP_E_MALFORMED for an id that `texts` does not have. */
 int fp_arrow_pages_texts(struct fp_arrow_pages *p, const struct fp_arrow_rows *column,
                          const struct fp_arrow_texts *texts, uint64_t most, struct fp_err *err);
-
-/* cffi-end */

@@ -90,5 +90,3 @@ int fp_chrome_samples_again(struct fp_chrome_samples_read *r, struct fp_err *err
 /* FP_MORE, FP_FULL, FP_NEEDS, FP_DONE or an error. */
 int fp_chrome_samples_feed(struct fp_chrome_samples_read *r, struct fp_window *in, struct fp_batch *out,
                            struct fp_err *err);
-
-/* cffi-end */

@@ -24,5 +24,3 @@ int fp_frame_text(const struct fp_model *m, uint32_t frame, struct fp_buf *to);
 /* The same as a string of the model, added if it is new.  `scratch` is the caller's; its content is undefined
  * afterwards.  FP_NO_ID when memory ran out. */
 uint32_t fp_frame_name(struct fp_model *m, uint32_t frame, struct fp_buf *scratch);
-
-/* cffi-end */

@@ -66,5 +66,3 @@ void fp_counts_free(struct fp_counts *c);
 
 /* Adds the rows of a graph or of stacks.  FP_DONE, or an error: FP_E_OVERFLOW for a sum beyond 63 bits. */
 int fp_counts_put(struct fp_counts *c, const struct fp_batch *in, struct fp_err *err);
-
-/* cffi-end */

@@ -16,4 +16,3 @@ enum {
 
 /* A set of FP_CPU_*; 0 on machines other than x86-64.  Thread-safe. */
 uint32_t fp_cpu(void);
-/* cffi-end */

@@ -3,7 +3,7 @@
  * Code asks for memory without looking at the answer.  An allocation that fails leaves all functions in between with
  * longjmp, for the guard that was entered last, which returns FP_E_NOMEM (a function that makes something: NULL).
  * csrc/build_core.py sets a guard around each function that Python calls and that stands between `cffi-begin guarded`
- * and `cffi-end` of a header; Cython calls functions without a guard.
+ * and `cffi-end`, or the end, of a header; Cython calls functions without a guard.
  *
  * So each of these functions may return FP_E_NOMEM or NULL, which their comments do not repeat, and code below a guard
  * keeps three rules:

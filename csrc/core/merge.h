@@ -62,5 +62,3 @@ int fp_merge_next(struct fp_merge *m, struct fp_err *err);
 
 /* Fills `to` with records, up to `n` words; *got becomes their number.  Sums are split.  FP_FULL, FP_MORE, FP_DONE. */
 int fp_merge_pull(struct fp_merge *m, uint64_t *to, size_t n, size_t *got);
-
-/* cffi-end */

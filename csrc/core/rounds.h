@@ -81,5 +81,3 @@ void fp_rounds_end(struct fp_rounds *r);
 
 /* The next record that may be delivered: FP_FULL.  FP_DONE: none.  FP_NEEDS: call again. */
 int fp_rounds_next(struct fp_rounds *r);
-
-/* cffi-end */

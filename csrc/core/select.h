@@ -26,5 +26,3 @@ struct fp_select {
 /* Drops the rows from row `from` on that are not selected and moves the others together.  A sample without a time is in
  * no range of times.  Returns the number of dropped rows. */
 uint32_t fp_select_rows(const struct fp_select *s, struct fp_batch *b, uint32_t from);
-
-/* cffi-end */

@@ -22,5 +22,3 @@ int fp_span_sink_put(struct fp_span_sink *s, const struct fp_span *spans, uint32
 
 /* The rows of all spans: FP_FULL, FP_NEEDS or FP_DONE. */
 int fp_span_sink_pull(struct fp_span_sink *s, struct fp_batch *out);
-
-/* cffi-end */

@@ -268,5 +268,3 @@ int fp_wire_put_bytes(struct fp_buf *b, uint32_t number, const void *p, size_t n
  * any time since the buffer was made. */
 size_t fp_wire_begin(struct fp_buf *b, uint32_t number);
 int fp_wire_end(struct fp_buf *b, size_t mark);
-
-/* cffi-end */

@@ -122,5 +122,3 @@ int fp_ends_tables_frames(struct fp_ends_tables *t, const struct fp_batch *in, u
                           struct fp_ends_columns *out, struct fp_err *err);
 int fp_ends_tables_graph(struct fp_ends_tables *t, const struct fp_batch *in, uint32_t *from,
                          struct fp_ends_columns *out, struct fp_err *err);
-
-/* cffi-end */

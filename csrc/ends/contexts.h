@@ -73,5 +73,3 @@ int fp_contexts_end(struct fp_contexts *c);
 /* Keeps contexts of at least the share `least`, and no more than `most` of them; each may get one more for those cut
  * below it.  May be called again, to keep less or more.  FP_DONE or FP_E_OVERFLOW. */
 int fp_contexts_cut(struct fp_contexts *c, double least, uint32_t most, struct fp_err *err);
-
-/* cffi-end */

@@ -57,5 +57,3 @@ void fp_groups_replace(const struct fp_groups *g, struct fp_batch *b, const uint
  * NULL, `prefixes` are strings that go before the names of functions.  0 or FP_E_MALFORMED. */
 int fp_groups_within(struct fp_groups *g, struct fp_batch *b, const uint32_t *roots, const uint32_t *prefixes,
                      struct fp_err *err);
-
-/* cffi-end */

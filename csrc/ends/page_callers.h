@@ -40,5 +40,3 @@ int fp_page_callers_put(struct fp_page_callers *l, const struct fp_batch *in, st
  */
 uint32_t fp_page_callers_get(const struct fp_page_callers *l, uint32_t function, int into, uint32_t by,
                              struct fp_page_callers_arc *arcs);
-
-/* cffi-end */

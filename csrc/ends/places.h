@@ -73,5 +73,3 @@ void fp_places_select(struct fp_places *p, uint32_t group);
 /* Fills a batch with the selected rows: by address or line; self costs before calls.  By line they have neither
  * function nor address.  FP_FULL: drain and call again; FP_DONE: no more rows. */
 int fp_places_pull(struct fp_places *p, struct fp_batch *out);
-
-/* cffi-end */

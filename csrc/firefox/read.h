@@ -220,5 +220,3 @@ void fp_firefox_window(struct fp_firefox_read *r, const uint8_t *p, size_t nbyte
 
 /* Reads the rows of the table.  FP_FULL, FP_NEEDS, FP_DONE or an error. */
 int fp_firefox_rows(struct fp_firefox_read *r, struct fp_batch *out, struct fp_err *err);
-
-/* cffi-end */

@@ -162,5 +162,3 @@ int fp_firefox_repeat(const char *item, size_t n, uint64_t times, struct fp_buf 
 
 /* Appends the numbers from `from` to `to` - 1, each followed by a comma. */
 int fp_firefox_count(uint64_t from, uint64_t to, struct fp_buf *out);
-
-/* cffi-end */

@@ -80,5 +80,3 @@ int fp_folded_call(struct fp_folded_writer *w, uint32_t function, uint32_t name)
  * should have only one line (bridges/rows/restack.h: fp_restack_names).  FP_DONE, FP_E_NOMEM, or FP_FULL: drain `out`
  * and call again with the same batch. */
 int fp_folded_put(struct fp_folded_writer *w, const struct fp_batch *in, struct fp_buf *out, struct fp_err *err);
-
-/* cffi-end */

@@ -105,5 +105,3 @@ int fp_gperftools_name(struct fp_gperftools_reader *g, uint64_t address, uint32_
 /* Pulls the rows, one for each distinct stack, with the values (ticks, nanoseconds), or only ticks if the period is 0.
  * FP_FULL, FP_DONE or FP_E_OVERFLOW. */
 int fp_gperftools_rows(struct fp_gperftools_reader *g, struct fp_batch *out, struct fp_err *err);
-
-/* cffi-end */

@@ -40,5 +40,3 @@ struct fp_gperftools_writer {
  * and call again with the same batch. */
 int fp_gperftools_put(struct fp_gperftools_writer *w, const struct fp_batch *in, uint32_t column, struct fp_buf *out,
                       struct fp_err *err);
-
-/* cffi-end */

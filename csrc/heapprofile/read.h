@@ -31,5 +31,3 @@ void fp_heapprofile_free(struct fp_heapprofile *h);
 
 /* FP_MORE, FP_FULL, FP_DONE or an error.  The batch has one value column. */
 int fp_heapprofile_feed(struct fp_heapprofile *h, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
-
-/* cffi-end */

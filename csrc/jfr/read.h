@@ -233,5 +233,3 @@ uint32_t fp_jfr_thread_name(const struct fp_jfr_reader *r, uint32_t thread);
 uint64_t fp_jfr_counted(const struct fp_jfr_reader *r, uint32_t i);
 /* Whether events of this name become rows: the metric + 1, or 0. */
 uint32_t fp_jfr_metric_of(const char *name, uint32_t n);
-
-/* cffi-end */

@@ -44,5 +44,3 @@ int fp_mojo_feed(struct fp_mojo *f, struct fp_window *in, struct fp_batch *out, 
 
 /* The thread of number i < n_threads in the model, and its id in the file. */
 uint32_t fp_mojo_thread(const struct fp_mojo *f, uint32_t i, uint64_t *id);
-
-/* cffi-end */

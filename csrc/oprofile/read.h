@@ -174,5 +174,3 @@ const struct fp_oprofile_section *fp_oprofile_section_at(const struct fp_oprofil
 
 /* The address of a file position. */
 uint64_t fp_oprofile_address(const struct fp_oprofile_image *image, uint64_t position);
-
-/* cffi-end */

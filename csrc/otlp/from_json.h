@@ -49,5 +49,3 @@ void fp_otlp_json_free(struct fp_otlp_json *j);
 
 /* FP_MORE; FP_FULL: drain `out`; FP_DONE; or an error. */
 int fp_otlp_json_feed(struct fp_otlp_json *j, struct fp_window *in, struct fp_buf *out, struct fp_err *err);
-
-/* cffi-end */

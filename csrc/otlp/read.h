@@ -224,5 +224,3 @@ struct fp_window *fp_otlp_window(struct fp_otlp_reader *r, uint32_t k);
 /* Adds a row per timestamp of a sample, or a single one.  FP_MORE: the window of profile `waiting` needs bytes;
  * FP_FULL, FP_DONE or an error. */
 int fp_otlp_feed(struct fp_otlp_reader *r, struct fp_batch *out, struct fp_err *err);
-
-/* cffi-end */

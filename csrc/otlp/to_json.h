@@ -11,5 +11,3 @@ int fp_otlp_to_json(const uint8_t *p, size_t n, uint32_t message, uint32_t numbe
 
 /* Appends the members of a message, `"a":1,"b":2`, without brackets. */
 int fp_otlp_members(const uint8_t *p, size_t n, uint32_t message, struct fp_buf *out);
-
-/* cffi-end */

@@ -90,5 +90,3 @@ int fp_otlp_put(struct fp_otlp_writer *w, const struct fp_batch *in, const int32
 
 /* Call after the last row.  FP_DONE or FP_E_NOMEM. */
 int fp_otlp_end(struct fp_otlp_writer *w);
-
-/* cffi-end */

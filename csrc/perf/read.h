@@ -213,5 +213,3 @@ uint32_t fp_perf_comm(const struct fp_perf_reader *r, uint32_t i, uint32_t *pid,
 
 /* FP_MORE, FP_FULL, FP_DONE at the end of the range, FP_NEEDS, or an error. */
 int fp_perf_feed(struct fp_perf_reader *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
-
-/* cffi-end */

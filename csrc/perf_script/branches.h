@@ -63,5 +63,3 @@ void fp_perf_script_branches_free(struct fp_perf_script_branches *r);
 /* FP_MORE, FP_FULL, FP_DONE, or an error: FP_E_TRUNCATED for a branch that is cut off. */
 int fp_perf_script_branches_feed(struct fp_perf_script_branches *r, struct fp_window *in, struct fp_batch *out,
                                  struct fp_err *err);
-
-/* cffi-end */

@@ -197,5 +197,3 @@ int fp_perfetto_set_thread(struct fp_perfetto_read *r, uint32_t thread);
 
 /* FP_MORE, FP_FULL, FP_NEEDS, FP_DONE or an error. */
 int fp_perfetto_feed(struct fp_perfetto_read *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
-
-/* cffi-end */

@@ -75,5 +75,3 @@ int fp_perfetto_put(struct fp_perfetto *w, const struct fp_batch *b, struct fp_b
 
 /* Writes the call still held back. */
 int fp_perfetto_end(struct fp_perfetto *w, struct fp_buf *out);
-
-/* cffi-end */

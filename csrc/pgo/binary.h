@@ -64,5 +64,3 @@ void fp_pgo_binary_begin(struct fp_pgo_binary *b, int section);
 
 /* FP_MORE, FP_FULL, FP_DONE at the end of the section, or an error.  The batch has FP_PGO_COLUMNS value columns. */
 int fp_pgo_binary_feed(struct fp_pgo_binary *b, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
-
-/* cffi-end */

@@ -46,5 +46,3 @@ int fp_pgo_instructions(struct fp_pgo_executed *e, int machine, const uint8_t *c
 
 /* The length of an x86 instruction of up to n bytes, 0 if it is none.  *leaves: it is a jump or a return. */
 uint32_t fp_pgo_x86_length(const uint8_t *p, uint64_t n, int is_64, int *leaves);
-
-/* cffi-end */

@@ -40,5 +40,3 @@ void fp_pgo_fdata_free(struct fp_pgo_fdata *r);
 
 /* FP_MORE, FP_FULL, FP_DONE or an error.  The batch has 3 value columns, with no_lbr 1. */
 int fp_pgo_fdata_feed(struct fp_pgo_fdata *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
-
-/* cffi-end */

@@ -44,5 +44,3 @@ void fp_pgo_reader_free(struct fp_pgo_reader *r);
 
 /* FP_MORE, FP_FULL, FP_DONE or an error.  The batch has FP_PGO_COLUMNS value columns. */
 int fp_pgo_feed(struct fp_pgo_reader *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
-
-/* cffi-end */

@@ -95,5 +95,3 @@ int fp_pprof_resolve(struct fp_pprof_reader *r, struct fp_err *err);
 
 /* Second pass, from the beginning of the input: one row for each sample.  FP_MORE, FP_FULL, FP_DONE, or an error. */
 int fp_pprof_feed(struct fp_pprof_reader *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
-
-/* cffi-end */

@@ -102,5 +102,3 @@ int fp_pprof_put(struct fp_pprof_writer *w, const struct fp_batch *in, const int
 
 /* After the last sample: writes the mappings, those of the object `program` (0: none) first.  FP_DONE or FP_E_NOMEM. */
 int fp_pprof_mappings(struct fp_pprof_writer *w, uint32_t program, struct fp_buf *out);
-
-/* cffi-end */

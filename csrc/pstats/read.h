@@ -66,5 +66,3 @@ void fp_pstats_reader_free(struct fp_pstats_reader *r);
 
 /* FP_MORE, FP_FULL, FP_DONE or an error.  The batch has FP_PSTATS_VALUES value columns. */
 int fp_pstats_feed(struct fp_pstats_reader *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
-
-/* cffi-end */

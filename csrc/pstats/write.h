@@ -79,5 +79,3 @@ int fp_pstats_put(struct fp_pstats_writer *w, const struct fp_batch *in, struct 
 
 /* Appends the file.  FP_DONE, an error, or FP_FULL: drain `out` and call again. */
 int fp_pstats_take(struct fp_pstats_writer *w, struct fp_buf *out, struct fp_err *err);
-
-/* cffi-end */

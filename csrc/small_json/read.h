@@ -63,5 +63,3 @@ int fp_small_json_feed(struct fp_small_json *s, struct fp_window *in, struct fp_
 
 /* pyinstrument: the name and the id of thread i from 1 up to n_threads, strings of the model. */
 void fp_small_json_thread(const struct fp_small_json *s, uint32_t i, uint32_t *name, uint32_t *id);
-
-/* cffi-end */

@@ -70,5 +70,3 @@ void fp_speedscope_again(struct fp_speedscope_read *r);
 
 /* FP_MORE, FP_FULL, FP_NEEDS, FP_DONE or an error. */
 int fp_speedscope_feed(struct fp_speedscope_read *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
-
-/* cffi-end */

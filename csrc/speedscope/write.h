@@ -105,5 +105,3 @@ int fp_speedscope_put_weights(struct fp_speedscope *w, struct fp_window *in, uin
 
 /* Appends the frames from *from on, and advances it.  FP_FULL, FP_DONE, FP_E_NOMEM. */
 int fp_speedscope_put_frames(struct fp_speedscope *w, uint32_t *from, struct fp_buf *out);
-
-/* cffi-end */

@@ -56,5 +56,3 @@ const struct fp_jitdump_code *fp_jitdump_codes(const struct fp_jitdump *j, uint6
 /* Looks up the code at a file offset.  Returns 1 and sets `place`, or 0 if no code is there.  Offsets must ascend: it
  * keeps the sorted lines of one piece of code at a time. */
 int fp_jitdump_find(struct fp_jitdump *j, uint64_t offset, struct fp_jitdump_place *place);
-
-/* cffi-end */

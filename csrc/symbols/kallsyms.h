@@ -34,5 +34,3 @@ int64_t fp_kallsyms_find(const struct fp_kallsyms *k, uint64_t address);
 
 /* The first symbol with a name of n bytes; -1 if there is none. */
 int64_t fp_kallsyms_named(const struct fp_kallsyms *k, const uint8_t *text, const uint8_t *name, size_t n);
-
-/* cffi-end */

@@ -87,5 +87,3 @@ int fp_dwarf_lines_declared(struct fp_dwarf_lines *l, uint64_t function, uint32_
 /* The name of a function of a chain: the linkage name if there is one.  1, or 0 if there is no readable name.
  * The name borrows the bytes of its section. */
 int fp_dwarf_lines_name(struct fp_dwarf_lines *l, uint64_t function, struct fp_dwarf_bytes *name);
-
-/* cffi-end */

@@ -19,5 +19,3 @@ struct fp_maps_range {
 /* Reads lines up to the first that looks different, or until `most` executable ranges are found.  Returns the bytes
  * read, and in *n_found the ranges. */
 size_t fp_maps_lines(const uint8_t *text, size_t n, struct fp_maps_range *found, size_t most, size_t *n_found);
-
-/* cffi-end */

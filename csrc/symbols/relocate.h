@@ -24,5 +24,3 @@ void fp_relocate_symbols(uint8_t *table, size_t n, const uint64_t *places, size_
  * unknown relocation type or machine. */
 int fp_relocate(uint8_t *data, size_t n, const uint8_t *relocations, size_t n_relocations, int addends,
                 const uint8_t *symbols, size_t n_symbols, uint32_t machine, uint32_t flags);
-
-/* cffi-end */

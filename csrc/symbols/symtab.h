@@ -49,5 +49,3 @@ void fp_symtab_free(struct fp_symtab *s);
 
 /* The last symbol that starts at `address` or before; -1 if there is none. */
 int64_t fp_symtab_find(const struct fp_symtab *s, uint64_t address);
-
-/* cffi-end */

@@ -153,5 +153,3 @@ void fp_unwind_free(struct fp_unwind *u);
  * or FP_NEEDS if the finder did: nothing changed, call again.  *n is 0 if the sample lacks a register. */
 int fp_unwind_stack(struct fp_unwind *u, const struct fp_unwind_sample *sample, fp_unwind_finder find, void *self,
                     struct fp_unwind_frame *frames, uint32_t most, uint32_t *n, uint32_t *why);
-
-/* cffi-end */

@@ -53,5 +53,3 @@ int fp_tachyon_feed(struct fp_tachyon *f, struct fp_window *in, struct fp_batch 
 
 /* The thread of number i < n_threads in the model, and its id in the file. */
 uint32_t fp_tachyon_thread(const struct fp_tachyon *f, uint32_t i, uint64_t *id);
-
-/* cffi-end */

@@ -222,5 +222,3 @@ void fp_trace_event_set_track(struct fp_trace_event_read *r, uint32_t thread);
 
 /* FP_MORE, FP_FULL, FP_NEEDS, FP_DONE or an error. */
 int fp_trace_event_feed(struct fp_trace_event_read *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
-
-/* cffi-end */

@@ -72,5 +72,3 @@ int fp_trace_event_write_put(struct fp_trace_event_write *w, const struct fp_bat
 
 /* Ends the last row, so that other text can follow.  0 or FP_E_NOMEM. */
 int fp_trace_event_write_end(struct fp_trace_event_write *w, struct fp_buf *out);
-
-/* cffi-end */

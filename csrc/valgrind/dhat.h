@@ -68,5 +68,3 @@ int fp_dhat_place(struct fp_dhat *d, uint32_t string, uint64_t address, uint32_t
 
 /* Returns the rows.  FP_FULL, FP_DONE or an error. */
 int fp_dhat_rows(struct fp_dhat *d, struct fp_batch *out, struct fp_err *err);
-
-/* cffi-end */

@@ -61,5 +61,3 @@ void fp_xplane_free(struct fp_xplane *x);
 
 /* FP_MORE, FP_FULL, FP_NEEDS, FP_DONE or an error. */
 int fp_xplane_feed(struct fp_xplane *x, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
-
-/* cffi-end */

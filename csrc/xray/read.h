@@ -194,5 +194,3 @@ uint64_t fp_xray_share_at(const struct fp_xray_share *s);
  * it
  * (fp_xray_share_at) or reports it when it does (`passed`). */
 void fp_xray_await(uint64_t *awaited, uint64_t buffer);
-
-/* cffi-end */

@@ -51,5 +51,3 @@ int fp_xray_write_put(struct fp_xray_write *w, const struct fp_batch *b, struct 
 
 /* Closes the open buffer. */
 int fp_xray_write_end(struct fp_xray_write *w, struct fp_buf *out);
-
-/* cffi-end */

@@ -94,5 +94,3 @@ int fp_fit_stacks_cut(struct fp_fit_stacks *t, uint32_t least);
 
 /* Replaces the stacks of a batch that do not stay, and adds the values of its rows to pruned[columns[k]]. */
 int fp_fit_stacks_batch(struct fp_fit_stacks *t, struct fp_batch *b, const uint32_t *columns, double *pruned);
-
-/* cffi-end */

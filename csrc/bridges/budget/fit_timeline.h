@@ -100,5 +100,3 @@ void fp_fit_timeline_begin(struct fp_fit_timeline *f, uint32_t group, uint32_t l
 /* Appends rows of the group to `out`, from its packed bytes from in->pos on.  FP_DONE: the bytes are used up; FP_FULL.
  */
 int fp_fit_timeline_take(struct fp_fit_timeline *f, uint32_t group, struct fp_window *in, struct fp_batch *out);
-
-/* cffi-end */

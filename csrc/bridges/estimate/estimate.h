@@ -95,5 +95,3 @@ uint32_t fp_estimate_costliest_object(const struct fp_estimate *e);
 
 /* Pulls stacks rows, which get this thread.  FP_FULL or FP_DONE. */
 int fp_estimate_pull(struct fp_estimate *e, uint32_t thread, struct fp_batch *out);
-
-/* cffi-end */

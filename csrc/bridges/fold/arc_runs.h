@@ -84,5 +84,3 @@ int fp_arc_sums_begin(struct fp_arc_sums *s, const uint8_t *bytes, const size_t 
  * becomes several records, each as large as possible (up to 2^80, an error soon afterwards).  FP_DONE, or
  * FP_E_MALFORMED: the bytes differ from those written. */
 int fp_arc_sums_pull(struct fp_arc_sums *s, uint64_t *to, size_t n, size_t *got, struct fp_err *err);
-
-/* cffi-end */

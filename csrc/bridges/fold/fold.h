@@ -309,5 +309,3 @@ int fp_fold_graph(struct fp_fold_out *o, struct fp_batch *out, struct fp_err *er
  * string, because pprof drops a number 0.  The model's stacks may be emptied between two calls (fp_model_empty_stacks).
  * FP_FULL: drain the batch.  FP_MORE: refill t->to_refill.  FP_DONE, FP_E_MALFORMED or FP_E_OVERFLOW. */
 int fp_fold_stacks(struct fp_fold_tree *t, uint64_t ticks_per_second, struct fp_batch *out, struct fp_err *err);
-
-/* cffi-end */

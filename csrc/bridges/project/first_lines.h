@@ -22,5 +22,3 @@ int fp_first_lines_graph(struct fp_first_lines *l, const struct fp_model *model,
 
 /* After fp_project_end: reads the frames of its stacks.  FP_DONE. */
 int fp_first_lines_stacks(struct fp_first_lines *l, const struct fp_project *s);
-
-/* cffi-end */

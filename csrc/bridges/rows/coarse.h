@@ -47,5 +47,3 @@ int fp_coarse_batch(struct fp_coarse *c, struct fp_batch *b, struct fp_err *err)
 /* Turns the samples of a stacks batch into the subtrahend of a difference: negates each value and adds the label `key`:
  * `text` (strings of the model).  FP_DONE or FP_E_OVERFLOW. */
 int fp_coarse_base(struct fp_model *model, struct fp_batch *b, uint32_t key, uint32_t text, struct fp_err *err);
-
-/* cffi-end */

@@ -62,5 +62,3 @@ void fp_filter_answer(struct fp_filter *f, int matches);
 
 /* Drops the rows of a batch that do not match, in place.  FP_DONE, FP_E_MALFORMED. */
 int fp_filter_batch(struct fp_filter *f, struct fp_batch *b, struct fp_err *err);
-
-/* cffi-end */

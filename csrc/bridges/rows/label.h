@@ -30,5 +30,3 @@ void fp_label_rows_free(struct fp_label_rows *l);
 
 /* Replaces the labels of a stacks batch, in place.  FP_DONE, FP_E_MALFORMED (an id that the model does not have). */
 int fp_label_rows_batch(struct fp_label_rows *l, struct fp_batch *b, struct fp_err *err);
-
-/* cffi-end */

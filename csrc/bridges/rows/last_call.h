@@ -31,5 +31,3 @@ void fp_last_call_free(struct fp_last_call *l);
 
 /* Replaces the stacks of a batch, in place.  FP_DONE, FP_E_MALFORMED (an id that the model does not have). */
 int fp_last_call_batch(struct fp_last_call *l, struct fp_batch *b, struct fp_err *err);
-
-/* cffi-end */

@@ -31,5 +31,3 @@ void fp_leaves_free(struct fp_leaves *l);
 
 /* Replaces the stacks of a batch, in place. */
 int fp_leaves_cut(struct fp_leaves *l, struct fp_batch *b);
-
-/* cffi-end */

@@ -39,5 +39,3 @@ void fp_limit_depth_free(struct fp_limit_depth *s);
 /* Replaces the stacks of a batch, in place; the batch may end up with fewer rows.  FP_DONE or FP_NEEDS: set `deeper`
  * and call again with the same batch. */
 int fp_limit_depth_put(struct fp_limit_depth *s, struct fp_batch *b);
-
-/* cffi-end */

@@ -39,5 +39,3 @@ int fp_nest_put(struct fp_nest *n, const struct fp_batch *in, uint32_t *from, st
 
 /* Ends the open calls, each in the part of its thread's last row.  Returns the same. */
 int fp_nest_end(struct fp_nest *n, struct fp_batch *out);
-
-/* cffi-end */

@@ -71,5 +71,3 @@ int fp_pair_frames(struct fp_pair *p);
 
 /* Replaces the ids of a batch, in place.  As fp_pair_note. */
 int fp_pair_batch(struct fp_pair *p, struct fp_batch *b, struct fp_err *err);
-
-/* cffi-end */

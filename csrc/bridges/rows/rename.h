@@ -43,5 +43,3 @@ int fp_rename_batch(struct fp_rename *r, struct fp_batch *b, struct fp_err *err)
 
 /* The new name of r->text. */
 int fp_rename_answer(struct fp_rename *r, const uint8_t *p, size_t n);
-
-/* cffi-end */

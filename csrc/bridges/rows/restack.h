@@ -68,5 +68,3 @@ int fp_restack_names(struct fp_restack *r, struct fp_err *err);
 
 /* Replaces the stacks of a batch, in place.  FP_DONE, FP_E_MALFORMED (an id that the model does not have). */
 int fp_restack_batch(struct fp_restack *r, struct fp_batch *b, struct fp_err *err);
-
-/* cffi-end */

@@ -56,5 +56,3 @@ struct fp_spans_columns {
  * durations, 0 if all calls were copied. */
 uint32_t fp_spans_longest(const struct fp_spans *s, uint32_t most, const struct fp_spans_columns *to,
                           uint64_t *shortest);
-
-/* cffi-end */

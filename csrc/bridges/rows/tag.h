@@ -32,5 +32,3 @@ int fp_tag_key(struct fp_tag *t, uint32_t key, const uint32_t *frames, uint32_t 
 /* Replaces the stacks of a batch, in place.  FP_DONE, FP_E_MALFORMED (an id that the model does not have, or a key
  * without its frames). */
 int fp_tag_batch(struct fp_tag *t, struct fp_batch *b, struct fp_err *err);
-
-/* cffi-end */

@@ -74,5 +74,3 @@ void fp_tracks_shift(struct fp_batch *b, uint64_t by);
 
 /* Keeps at most `points` values (but eight of each counter) and `marks` entries of events, and sorts these. */
 int fp_tracks_fit(struct fp_tracks *t, uint32_t points, uint32_t marks);
-
-/* cffi-end */

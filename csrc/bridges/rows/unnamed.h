@@ -27,5 +27,3 @@ void fp_unnamed_free(struct fp_unnamed *u);
 /* Finds those among the model's frames from `first` on.  FP_DONE, FP_E_MALFORMED (a mapping that the model does not
  * have). */
 int fp_unnamed_find(struct fp_unnamed *u, const struct fp_model *m, uint32_t first, struct fp_err *err);
-
-/* cffi-end */

@@ -30,5 +30,3 @@ void fp_unrepresentable_threads(const struct fp_batch *b, uint8_t *seen, uint32_
 
 /* The number of rows of a timeline batch on a CPU other than 0. */
 uint32_t fp_unrepresentable_cpus(const struct fp_batch *b);
-
-/* cffi-end */

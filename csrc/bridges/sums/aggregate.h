@@ -102,5 +102,3 @@ int fp_aggregate_spill(struct fp_aggregate *a, uint8_t *to, size_t *at, size_t n
 
 /* The minimum size of a window and of the buffer of a spill, in bytes. */
 size_t fp_aggregate_room(const struct fp_aggregate *a);
-
-/* cffi-end */

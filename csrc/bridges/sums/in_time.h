@@ -34,5 +34,3 @@ int fp_in_time_put(struct fp_in_time *s, struct fp_batch *b);
 
 /* After the last of them: appends rows to a batch.  FP_FULL, also where another part begins; FP_DONE or FP_NEEDS. */
 int fp_in_time_take(struct fp_in_time *s, struct fp_batch *out);
-
-/* cffi-end */

@@ -30,5 +30,3 @@ void fp_lines_merge_put(struct fp_lines_merge *m, uint32_t i, const struct fp_ba
 /* Appends the next sums to a graph batch that has as many value columns as the inputs.  FP_FULL: drain it and call
  * again.  FP_MORE: *needs is the input that needs rows.  FP_DONE.  FP_E_OVERFLOW: a sum passes 2^63 - 1. */
 int fp_lines_merge_pull(struct fp_lines_merge *m, struct fp_batch *out, uint32_t *needs);
-
-/* cffi-end */

@@ -27,5 +27,3 @@ void fp_scale_free(struct fp_scale *s);
 /* Multiplies the values of a batch of stacks or of a graph, in place.  FP_DONE; FP_E_OVERFLOW for a value or a number
  * of calls beyond 2^63 - 1; FP_E_MALFORMED for a label without a factor. */
 int fp_scale_batch(struct fp_scale *s, struct fp_batch *b, struct fp_err *err);
-
-/* cffi-end */

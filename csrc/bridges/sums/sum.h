@@ -113,5 +113,3 @@ int fp_sum_walk(struct fp_sum *s, struct fp_walk *walk, const uint32_t *columns,
 
 /* Drops the sums, to begin again. */
 void fp_sum_empty(struct fp_sum *s);
-
-/* cffi-end */
