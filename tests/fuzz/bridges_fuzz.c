@@ -460,9 +460,9 @@ static void to_ends(struct fp_model *m, const struct fp_batch *samples, uint32_t
                        .top = way == TO_TOP ? fp_top_functions_new(m) : NULL};
     add(&before, samples);
     if (to_graph(m, samples, options, &to, &graph, &err) == FP_DONE) same(&before, &graph);
-    fp_places_free(to.places);
-    fp_coarse_free(to.coarse);
-    fp_top_functions_free(to.top);
+    if (to.places) fp_places_free(to.places);
+    if (to.coarse) fp_coarse_free(to.coarse);
+    if (to.top) fp_top_functions_free(to.top);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
