@@ -332,7 +332,7 @@ class Sums:
     def _renumbered(self, run: Run) -> list[tuple[int, int]]:
         """Write the costs of a run.  Returns the place and length of those of each profile."""
         assert self._cache
-        data: Any = ffi.from_buffer("uint8_t[]", run.costs)
+        data: Pointer[int] = ffi.from_buffer("uint8_t[]", run.costs)
         places: list[tuple[int, int]] = []
         at, apart = 0, set[int]()
         numbers = self._renumbering()
