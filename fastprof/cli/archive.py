@@ -113,8 +113,8 @@ def add_arguments(parser: Parser) -> None:
     pack = action("compact", "free the space of removed or replaced profiles", _COMPACT)
     verify = action("verify", "verify all checksums, and read every profile", _VERIFY)
     names(verify, "read only these profiles")
-    verify.add_argument("--json", action="store_true", help="print JSON")
     for one in (rm, pack, verify):
+        one.add_argument("--json", action="store_true", help="print JSON")
         one.add_argument("-q", "--quiet", action="store_true", help="suppress the summary and the progress line")
 
 
@@ -189,7 +189,9 @@ def _extract(args: argparse.Namespace) -> int:
 
 def _rm(args: argparse.Namespace) -> int:
     removed = archive_rm(args.store, args.names)
-    if not args.quiet:
+    if args.json:
+        print(json_text(document("archive-rm", {"removed": removed}), indent=1))
+    elif not args.quiet:
         print_message(f"{_profiles(len(removed))} removed from {args.store}; compact frees their space")
     return 0
 
@@ -197,7 +199,9 @@ def _rm(args: argparse.Namespace) -> int:
 def _compact(args: argparse.Namespace) -> int:
     with Steps(args.quiet, "profiles") as steps:
         before, after = archive_compact(args.store, done=steps)
-    if not args.quiet:
+    if args.json:
+        print(json_text(document("archive-compact", {"bytes_before": before, "bytes_after": after}), indent=1))
+    elif not args.quiet:
         print_message(f"{args.store}: {counted(before, 'byte')} -> {counted(after, 'byte')}")
     return 0
 

@@ -16,8 +16,10 @@ from fastprof.core.log import Log
 SCHEMAS = {
     "annotate": 1,
     "archive-add": 1,
+    "archive-compact": 1,
     "archive-extract": 1,
     "archive-list": 1,
+    "archive-rm": 1,
     "archive-verify": 1,
     "batch": 1,
     "batch-merge": 1,

@@ -166,6 +166,9 @@ def _add_plan(actions: Any) -> None:
         "-o", "--output", required=True, metavar="PLAN", help="file to write"
     )
     arguments.heading_of(plan, "output").add_argument("-q", "--quiet", action="store_true", help="suppress the summary")
+    arguments.heading_of(plan, "output").add_argument(
+        "--json", action="store_true", help="print the summary as JSON on stderr"
+    )
     arguments.add_options(plan, batch.FINDING)
 
 
@@ -197,6 +200,9 @@ def run(args: argparse.Namespace) -> int:
     inputs = [*args.inputs, *(names_in(args.files0_from) if args.files0_from else ())]
     if args.action == "plan":
         log = batch_plan(inputs, args.output, **arguments.given(args, batch.FINDING))
+        if args.json:
+            print_raw(json_text(document("batch", log.as_dict(flags=True))) + "\n")
+            return 1 if log.errors else 0
         if not args.quiet:
             print_message(f"{counted(log.files, 'file')} ({counted(log.bytes_read, 'byte')}) -> {shown(args.output)}")
         _print_failed(log.failed)

@@ -326,6 +326,19 @@ class Damage(_Damage, total=False):
     name: str  # of the profile that it belongs to
 
 
+class CompactDocument(TypedDict):
+    """The size of a store, before and after."""
+
+    bytes_before: int
+    bytes_after: int
+
+
+class RemovedDocument(TypedDict):
+    """What was removed from a store."""
+
+    removed: list[str]  # names of profiles
+
+
 class VerifyDocument(TypedDict):
     """The errors of a store, in the order of the file."""
 
@@ -377,8 +390,10 @@ class ErrorDocument(TypedDict):
 DOCUMENTS: dict[str, tuple[type, ...]] = {
     "annotate": (AnnotateDocument, Budgeted),
     "archive-add": (LogDocument,),
+    "archive-compact": (CompactDocument,),
     "archive-extract": (LogDocument,),
     "archive-list": (MembersDocument,),
+    "archive-rm": (RemovedDocument,),
     "archive-verify": (VerifyDocument,),
     "batch": (BatchDocument,),
     "batch-merge": (LogDocument,),

@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from textwrap import wrap
 
 from fastprof.cli import arguments
 from fastprof.cli.budget import Answer, print_answer
@@ -32,11 +33,15 @@ examples:
   fastprof explain old.pb.gz new.pb.gz
   fastprof explain cpu.pb.gz --json | jq .findings
 """
-_MOST_STEPS = 14  # of the path
-_FIRST_STEPS = 5
+_LINES = 60
+# What a page has until it fits: steps of the path, the characters of a finding, and of its lines.
+_ATTEMPTS = ((14, 210, 110), (10, 210, 110), (8, 160, 160), (6, 160, 160))
 _MOST_FINDINGS = 7
 _NAME = 90  # characters of a name
 _LINE = 160
+
+
+_Sizes = tuple[int, int, int]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -80,12 +85,18 @@ def _answer(found: Explanation | Comparison) -> Answer:
 
 def text(found: Explanation | Comparison) -> str:
     """The page as `str` of the result."""
-    if isinstance(found, Explanation):
-        return text_of(partial(_print_explanation, found=found))
-    return text_of(partial(_print_comparison, found=found))
+    page = ""
+    for sizes in _ATTEMPTS:
+        if isinstance(found, Explanation):
+            page = text_of(partial(_print_explanation, found=found, sizes=sizes))
+        else:
+            page = text_of(partial(_print_comparison, found=found, sizes=sizes))
+        if page.count("\n") < _LINES:
+            break
+    return page
 
 
-def _print_explanation(screen: Screen, found: Explanation) -> None:
+def _print_explanation(screen: Screen, found: Explanation, sizes: _Sizes) -> None:
     recorded, value = found.recorded, found.value
     if found.total and value.name not in recorded.totals:  # those of a timeline are not recorded
         totals, units = {value.name: found.total} | recorded.totals, {value.name: value.unit} | recorded.units
@@ -93,18 +104,18 @@ def _print_explanation(screen: Screen, found: Explanation) -> None:
     for line in _head(recorded, value.name):
         screen.print(line)
     if not found.total:
-        _print_findings(screen, "what is doubtful", found.doubts)
+        _print_findings(screen, "what is doubtful", found.doubts, sizes)
         return
     about = ", estimated from calls between functions" * found.estimated
     short = shortened_by([step.name for step in found.path] + [one.name for one in (*found.functions, *found.lines)])
-    _print_path(screen, found.path, short, f"the hottest path{about}")
+    _print_path(screen, found.path, short, f"the hottest path{about}", sizes)
     scale = Scale.of(max((abs(one.self) for one in found.functions), default=0), found.value.unit)
     shown = f"functions by self cost, the first of {found.n_functions:,}"
     _print_functions(screen, [one for one in found.functions if one.self], short, shown, scale)
     if found.lines:
         _print_functions(screen, found.lines, short, "lines by self cost", scale)
-    _print_findings(screen, "what stands out", found.findings)
-    _print_findings(screen, "what is doubtful", found.doubts)
+    _print_findings(screen, "what stands out", found.findings, sizes)
+    _print_findings(screen, "what is doubtful", found.doubts, sizes)
 
 
 def _head(recorded: Recorded, value: str) -> Iterator[str]:
@@ -120,7 +131,8 @@ def _head(recorded: Recorded, value: str) -> Iterator[str]:
     if recorded.seconds:
         words.insert(0, quantity(round(recorded.seconds * 1e9), "nanoseconds"))
     when = f"{utc(recorded.time_ns)}: " if recorded.time_ns else ""
-    yield _fitted(f"  {when}{', '.join(words)}")
+    if when or words:
+        yield _fitted(f"  {when}{', '.join(words)}")
     totals = [name for name in (value, *recorded.totals) if name in recorded.totals]
     texts = [_total(recorded, name) for name in dict.fromkeys(totals)]
     if texts:
@@ -143,15 +155,15 @@ def _place(file: str, line: int, object_: str) -> str:
     return os.path.basename(object_).strip("[]")
 
 
-def _print_path(screen: Screen, path: Sequence[Step], short: dict[str, str], title: str) -> None:
+def _print_path(screen: Screen, path: Sequence[Step], short: dict[str, str], title: str, sizes: _Sizes) -> None:
     if not path:
         return
-    left_out = max(len(path) - _MOST_STEPS, 0)
+    left_out, first = max(len(path) - sizes[0], 0), sizes[0] // 3
     rows: list[list[object]] = [["incl. %", "self %", title]]
     for number, step in enumerate(path):
-        if left_out and number == _FIRST_STEPS:
+        if left_out and number == first:
             rows.append(["", "", f"... {counted(left_out, 'call')} more"])
-        if left_out and _FIRST_STEPS <= number < _FIRST_STEPS + left_out:
+        if left_out and first <= number < first + left_out:
             continue
         if step.skipped:
             what = f"... {counted(step.skipped, 'call')} of the same cost ..."
@@ -178,21 +190,23 @@ def _print_functions(
         print_table(rows, right=(0, 1, 2), screen=screen)
 
 
-def _print_findings(screen: Screen, title: str, found: Sequence[Finding]) -> None:
+def _print_findings(screen: Screen, title: str, found: Sequence[Finding], sizes: _Sizes) -> None:
     if not found:
         return
     screen.print(f"\n{title}")
     for one in found[:_MOST_FINDINGS]:
-        screen.print(f"  {_fitted(one.text)}")
+        lines = wrap(cut(printable(one.text), sizes[1]), sizes[2], subsequent_indent="  ")
+        for line in lines[:1] + [" ".join(lines[1:])] * (len(lines) > 1):
+            screen.print(f"  {line}")
     if len(found) > _MOST_FINDINGS:
         screen.print(f"  ... {len(found) - _MOST_FINDINGS} more; --json has all")
 
 
-def _print_comparison(screen: Screen, found: Comparison) -> None:
+def _print_comparison(screen: Screen, found: Comparison, sizes: _Sizes) -> None:
     for side, recorded in (("old", found.old), ("new", found.new)):
-        first, *rest = _head(recorded, "")
+        first, *rest = _head(recorded._replace(program="", creator=""), "")
         screen.print(f"{side}: {first}")
-        for line in rest[-2:]:
+        for line in rest:
             screen.print(line)
     screen.print()
     for value in found.values[:4]:
@@ -204,8 +218,10 @@ def _print_comparison(screen: Screen, found: Comparison) -> None:
         n = f"{len(found.changes)} of {found.n_changed:,}"
         _print_changes(screen, found, found.changes, short, f"functions whose self cost changed, {n}")
         _print_changes(screen, found, found.inclusive, short, "functions whose inclusive cost changed", inclusive=True)
-    _print_path(screen, found.path, short, "the hottest path of the new profile")
-    _print_findings(screen, "what is doubtful", found.doubts)
+        if not found.changes and not found.inclusive:
+            screen.print("\nno function's cost changed")
+    _print_path(screen, found.path, short, "the hottest path of the new profile", sizes)
+    _print_findings(screen, "what is doubtful", found.doubts, sizes)
 
 
 def _print_changes(

@@ -12,7 +12,7 @@ import pytest
 import fastprof
 from fastprof.cli import main
 from fastprof.core.errors import FastprofError, UsageError
-from fastprof.verbs.explain import Comparison, Explanation
+from fastprof.verbs.explain import Comparison, Explanation, Finding
 from fastprof.verbs.explain.categories import is_unnamed, kinds_of
 from tests.support.paths import CORPUS
 
@@ -85,7 +85,12 @@ def test_what_stands_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     doubts = {finding.code: finding.share for finding in found.doubts}
     assert doubts == {"small-sample": None, "no-names": 0.01}
     lines = page(capsys, str(tmp_path / "in.folded"))
-    assert "  30.0 % is in locks" in lines and "what is doubtful" in lines
+    assert "  30.0 % is in locks: pthread_mutex_lock called by main" in lines and "what is doubtful" in lines
+    (lock,) = (finding for finding in found.findings if finding.code == "locks")
+    assert (lock.function, lock.caller) == ("pthread_mutex_lock", "main")
+    (tmp_path / "in.folded").write_text(f"{STACKS}other;malloc 15\nother;loop;malloc 1\n")
+    (heap,) = (finding for finding in one(tmp_path / "in.folded").findings if finding.code == "allocator")
+    assert heap.text == "22.4 % is in the allocator, 12.9 % in malloc called by other"
 
 
 def test_long_paths_are_short(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,6 +104,27 @@ def test_long_paths_are_short(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "... 48 calls of the same cost ..." in text and "calls more" in text and "f199" in text
 
 
+def test_the_longest_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever a profile contains, its page has 60 lines."""
+    kinds = ("malloc", "pthread_mutex_lock", "runtime.gcDrain", "sleep", "x_[k]")
+    deep = [";".join(f"f{n}_{i}" for n in range(40, 40 - k, -1) for i in range(3)) for k in range(1, 30)]
+    rows = [f"{stack} 1" for stack in deep] + [f"{deep[-1]};{';'.join(kinds)} 20"]
+    rows += [f"{';'.join(kinds)};g{i};g{i + 1} 1" for i in range(20)]
+    (tmp_path / "old.folded").write_text("\n".join(rows))
+    (tmp_path / "new.folded").write_text("\n".join(row.replace(" 1", " 2").replace("g1", "h1") for row in rows))
+    old, new = str(tmp_path / "old.folded"), str(tmp_path / "new.folded")
+    found = one(old)
+    many = [Finding("x", f"{i} " + "word " * 60, None) for i in range(20)]
+    for page_ in (found, fastprof.explain(old, new)):
+        shown = page_._replace(doubts=many)
+        if isinstance(shown, Explanation):
+            shown = shown._replace(findings=many, lines=shown.functions[:3])
+        lines = str(shown).splitlines()
+        assert 50 < len(lines) <= 60 and "... 13 more; --json has all" in lines[-1]
+    lines = page(capsys, old)
+    assert len(lines) <= 60 and "calls of the same cost" in "".join(lines)
+
+
 def test_kinds_of_work() -> None:
     assert kinds_of("__lll_lock_wait", "") == {"locks"}
     assert kinds_of("futex_wait_queue", "[kernel.kallsyms]") == {"waiting", "kernel"}
@@ -106,6 +132,8 @@ def test_kinds_of_work() -> None:
     assert kinds_of("runtime.mallocgc", "") == {"allocator"} and kinds_of("runtime.gcBgMarkWorker", "") == {"collector"}
     assert kinds_of("sync.(*Mutex).Lock", "") == {"locks"} and kinds_of("main.(*tree).put", "") == frozenset()
     assert kinds_of("runtime.main", "") == kinds_of("sleeper", "") == kinds_of("free_list_test", "") == frozenset()
+    assert kinds_of("linux:schedule", "") == {"waiting"} and kinds_of("(sweeping)", "") == {"collector"}
+    assert kinds_of("mmap64", "") == frozenset()  # also of files
     assert kinds_of("x" * 1_000_000, "") == frozenset()
     assert all(map(is_unnamed, ("", "[unknown]", "0x1234", "[libc.so.6+0x12ab]", "???", "#9")))
     assert not any(map(is_unnamed, ("main", "deadbeef_", "f", "add", "[no stack]")))

@@ -122,8 +122,14 @@ def test_other_documents(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     checked(printed(capsys, "archive", "list", store, "--sort", "size"), "archive-list")
     checked(printed(capsys, "archive", "extract", store, "plain.folded", "-o", out), "archive-extract")
     checked(printed(capsys, "explain", PLAIN, PLAIN), "explain-changes")
+    rm = checked(printed(capsys, "archive", "rm", store, "plain*"), "archive-rm")
+    assert rm["removed"] == ["plain.folded"]
+    sizes = checked(printed(capsys, "archive", "compact", store), "archive-compact")
+    assert sizes["bytes_before"] > sizes["bytes_after"] == (tmp_path / "all.fpa").stat().st_size
     assert checked(printed(capsys, "archive", "verify", store), "archive-verify")["errors"] == []
     checked(printed(capsys, "batch", "convert", PLAIN, CFI, "-t", "pprof", "-o", str(tmp_path / "made")), "batch")
+    plan = checked(printed(capsys, "batch", "plan", PLAIN, CFI, "-o", str(tmp_path / "plan")), "batch")
+    assert plan["files"] == 2
     checked(printed(capsys, "batch", "status", str(tmp_path / "made")), "batch-status")
     checked(printed(capsys, "batch", "merge", PLAIN, "-o", out), "batch-merge")
 

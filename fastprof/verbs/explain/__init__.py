@@ -16,7 +16,9 @@ from math import sqrt
 from fastprof import bridges, plan
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple, overload
 from fastprof.core.engine import Capabilities
+from fastprof.core.elided import shortened
 from fastprof.core.errors import UsageError
+from fastprof.core.figures import quantity
 from fastprof.core.log import Log
 from fastprof.core.messages import counted
 from fastprof.core.model import Model, ValueType
@@ -48,6 +50,7 @@ _NOTABLE = 0.05  # share of a kind of work that is reported
 _WARNINGS = 4
 _OF_PAGES = ("pruned-cost", "many-callers")  # warnings about --prune, which only pages have
 _NAMED = 20_000  # functions whose names are looked at
+_PLACE = 60  # characters of a name in a finding, without its arguments if it is longer
 
 END = plan.End(
     "explain",
@@ -85,6 +88,8 @@ class Finding(NamedTuple):
     code: str  # stays the same in later versions
     text: str  # for people
     share: float | None  # of the total, if it is about a part of the cost
+    function: str = ""  # of this function, or that began most of this kind of work
+    caller: str = ""  # of that function
 
 
 class Recorded(NamedTuple):
@@ -249,7 +254,9 @@ def _of_threads(path: Any, found: Explanation, how: Mapping[str, Any]) -> list[F
     if not ranked.rows or not ranked.total:
         return []
     (row,) = ranked.rows
-    text = f"one of {counted(ranked.n_rows, 'thread')} has {_percent(row.self_share)} of the cost: {row.name}"
+    process, _, thread = row.name.partition(": ")
+    name = thread if process == thread else row.name  # the main thread's
+    text = f"one of {counted(ranked.n_rows, 'thread')} has {_percent(row.self_share)} of the cost: {name}"
     return [Finding("one-thread", text, row.self_share)] if row.self_share >= 0.5 and ranked.n_rows > 1 else []
 
 
@@ -374,17 +381,22 @@ def _findings(rows: ranking.Top, contexts: Contexts, *, estimated: bool) -> Iter
         return
     if rows.rows and abs(share := rows.rows[0].self_share) >= 0.2 and not rows.rows[0].name.startswith("<cycle"):
         name = _function(rows.rows[0]).name
-        found.append(Finding("one-function", f"{name} itself has {_percent(share)} of the cost", share))
+        found.append(Finding("one-function", f"{name} itself has {_percent(share)} of the cost", share, name))
     for row in rows.rows:
         if row.name.startswith("<cycle") and (row.inclusive_share or 0) >= 0.2:
             share = row.inclusive_share or 0
-            found.append(Finding("cycle", f"functions that call each other ({row.name}) have {_percent(share)}", share))
+            text = f"functions that call each other ({row.name}) have {_percent(share)}: `top --no-cycles` ranks each"
+            found.append(Finding("cycle", text, share))
             break
-    for kind, cost in contexts.kinds().items():
-        share = cost / total
+    for kind in contexts.kinds():
+        share = kind.cost / total
         if abs(share) >= _NOTABLE:
             about = " (estimated)" * estimated
-            found.append(Finding(kind, f"{_percent(share)} is in {KINDS[kind]}{about}", share))
+            place = shortened(kind.function or "[unknown]", _PLACE)
+            place += f" called by {shortened(kind.caller, _PLACE)}" * bool(kind.caller)
+            part = ":" if kind.most == kind.cost else f", {_percent(kind.most / total)} in"
+            text = f"{_percent(share)} is in {KINDS[kind.name]}{about}{part} {place}"
+            found.append(Finding(kind.name, text, share, kind.function, kind.caller))
     yield from sorted(found, key=lambda one: (-abs(one.share or 0), one.code))
 
 
@@ -402,14 +414,17 @@ def _doubts(recorded: Recorded, described: Log, log: Log) -> Iterator[Finding]:
         what = f"only {counted(n, 'sample')}: a share of 10 % is uncertain by {spread:.0f} points"
         yield Finding("small-sample", what, None)
     if recorded.seconds is not None and 0 < recorded.seconds < _SHORT:
-        yield Finding("short-run", f"the run took {1000 * recorded.seconds:.3g} ms", None)
+        took = quantity(round(recorded.seconds * 1e9), "nanoseconds")
+        yield Finding("short-run", f"the run took only {took}, much of which may be its start", None)
     for counts in {id(one.losses): one.losses for one in (described, log)}.values():
         for text in counts.lines(flags=True):
             yield Finding("loss", f"lost: {text}", None)
         if counts:
             break
     warned = [*log.warned(flags=True), *described.warned(flags=True)]
-    seen = dict.fromkeys((one["code"], one["text"]) for one in warned if one["code"] not in _OF_PAGES)
+    of_file = f"{recorded.file}: "
+    texts = ((one["code"], one["text"].removeprefix(of_file)) for one in warned)
+    seen = dict.fromkeys((code, text) for code, text in texts if code not in _OF_PAGES)
     for code, text in [*seen][:_WARNINGS]:
         yield Finding(code, text, None)
     if len(seen) > _WARNINGS:
@@ -454,10 +469,14 @@ def _compared(old: Any, new: Any, how: dict[str, Any], progress: Progress | None
     doubts: dict[Finding, None] = {}
     for side, one, name in ((before, described[0], "old"), (after, described[1], "new")):
         doubts |= {found._replace(text=f"{name}: {found.text}"): None for found in _doubts(side, one, Log())}
+    seen = {one["text"] for side in described for one in side.warned(flags=True)}
+    warned = [one for one in changed.log.warned(flags=True) if one["text"] not in seen]
     if before.seconds and after.seconds and not 0.5 < after.seconds / before.seconds < 2:
-        what = f"the runs took {before.seconds:.3g} and {after.seconds:.3g} s: `diff --normalize` compares shares"
-        doubts[Finding("different-durations", what, None)] = None
-    doubts |= {Finding(one["code"], one["text"], None): None for one in changed.log.warned(flags=True)[:_WARNINGS]}
+        took = [quantity(round(one * 1e9), "nanoseconds") for one in (before.seconds, after.seconds)]
+        what = f"the runs took {took[0]} and {took[1]}: `diff --normalize` compares shares"
+        if all(one["code"] != "other-duration" for one in warned):
+            doubts[Finding("different-durations", what, None)] = None
+    doubts |= {Finding(one["code"], one["text"], None): None for one in warned[:_WARNINGS]}
     return Comparison(
         before,
         after,

@@ -12,7 +12,7 @@ _WAITING = (
     r"|(__|___)?pthread_cond_(timed|clock)?wait\w*"
     r"|(do_|__|sys_)?(epoll_p?wait2?|poll|ppoll|select|pselect6?|nanosleep|clock_nanosleep|usleep|sleep)(@\w+)?"
     r"|runtime\.(notesleep|notetsleep\w*|gopark|park_m|netpoll|usleep|epollwait|mPark|stopm|findrunnable|findRunnable)"
-    r"|schedule|schedule_timeout|schedule_hrtimeout\w*|do_wait|wait4|accept4?|(__)?accept_nocancel"
+    r"|(linux:)?schedule|schedule_timeout|schedule_hrtimeout\w*|do_wait|wait4|accept4?|(__)?accept_nocancel"
     r"|(java\.lang\.)?Object\.wait0?|((jdk\.internal|sun)\.misc\.)?Unsafe\.park|Unsafe_Park|Parker::park|Thread\.sleep0?"
     r"|(time|_?thread|gevent)\.sleep|(select|poll)\.(select|poll|epoll)\S*"
     r"|WaitFor(Single|Multiple)Objects?(Ex)?|Nt(Wait\w+|DelayExecution)|mach_msg\w*|__psynch_cvwait|kevent\w*"
@@ -41,7 +41,7 @@ _ALLOCATOR = (
 )
 _COLLECTOR = (
     r"runtime\.(gc[A-Z]\w*|bgsweep|bgscavenge|scanobject|scanblock|markroot\w*|greyobject|sweepone|wbBufFlush\w*|shade)(\.func\d+)?"
-    r"|runtime\.\(\*sweepLocked\)\.\w+|\(garbage collector\)|\[GC\]|GC_\w+"
+    r"|runtime\.\(\*sweepLocked\)\.\w+|\((garbage collect(or|ion)|sweeping|marking)\)|\[GC\]|<GC>|GC_\w+"
     r"|(G1|Parallel|PS|Shenandoah|Z|Concurrent)\w*(GC|Collector|Mark|Evac|Scan|Scavenge)\w*(::\S+)?|GangWorker::\w+|WorkerThread::run"
     r"|gc_collect\w*|_PyGC_\w+|deduce_unreachable|gc_mark\w*|gc_sweep\w*|v8::internal::\w*(MarkCompact|Scavenger|Heap::)\S*"
 )
@@ -64,6 +64,7 @@ _NAMES = {
     "allocator": re.compile(_ALLOCATOR),
     "collector": re.compile(_COLLECTOR),
 }
+_MAPS = re.compile(r"_*(mmap(64)?|mremap)")  # which also map files
 _ARGUMENTS = re.compile(r"(?<!^)(?<!operator)(?<!\.)\((?!\*|anonymous).*", re.DOTALL)
 _MOST = 200  # characters of a name that are looked at: patterns take time, and names come from files
 
@@ -73,7 +74,8 @@ def kinds_of(name: str, object_: str) -> frozenset[str]:
     bare = name[:_MOST].removesuffix("_[k]").removesuffix("_[i]").removesuffix("@plt")
     bare = bare if _NAMES["waiting"].fullmatch(bare) else _ARGUMENTS.sub("", bare)
     found = {kind for kind, names in _NAMES.items() if names.fullmatch(bare)}
-    if not bare.startswith("runtime.") and allocators.is_function(bare.encode("utf-8", "replace")):
+    of_programs = not (bare.startswith("runtime.") or _MAPS.fullmatch(bare))
+    if of_programs and allocators.is_function(bare.encode("utf-8", "replace")):
         found.add("allocator")
     if _KERNEL_OBJECT.fullmatch(object_[:_MOST]) or _KERNEL_NAME.fullmatch(name[:_MOST]):
         found.add("kernel")

@@ -31,6 +31,16 @@ class Step(NamedTuple):
     skipped: int  # calls between the caller that is listed before and this one, all with the same inclusive cost
 
 
+class Kind(NamedTuple):
+    """A kind of work."""
+
+    name: str
+    cost: int
+    function: str  # that began most of it
+    caller: str  # of that function; "": none
+    most: int  # cost of `function`, called by `caller`
+
+
 class Contexts:
     """The contexts in one value column: totals, children, kinds of work."""
 
@@ -57,18 +67,28 @@ class Contexts:
             found = self._kinds[function] = kinds_of(place.name, place.object)
         return found
 
-    def kinds(self) -> Counter[str]:
+    def kinds(self) -> Iterator[Kind]:
         """The cost by kind of work: of its functions and all they call, once; of the kernel its own functions'."""
-        found = Counter[str]()
-        of: list[frozenset[str]] = []
+        costs = Counter[str]()
+        parts: dict[str, Counter[tuple[int, int]]] = {}
+        of: list[dict[str, int]] = []  # by context: the one in which each kind of work began
         for i, function in enumerate(self._functions):
             up = self._above[i]
             mine = self._kinds_of(function)
-            whole = mine - {"kernel"} | (of[up] if up >= 0 else frozenset())
+            whole = of[up] if up >= 0 else {}
+            if "kernel" in whole and "kernel" not in mine:
+                whole = {kind: first for kind, first in whole.items() if kind != "kernel"}
+            if not mine <= whole.keys():
+                whole = dict.fromkeys(mine, i) | whole
             of.append(whole)
-            for kind in whole | (mine & {"kernel"}):
-                found[kind] += self._own[i]
-        return found
+            for kind, first in whole.items() if self._own[i] else ():
+                costs[kind] += self._own[i]
+                above = self._above[first]
+                part = self._functions[first], self._functions[above] if above >= 0 else 0
+                parts.setdefault(kind, Counter())[part] += self._own[i]
+        for kind, cost in costs.items():
+            (function, caller), most = max(parts[kind].items(), key=lambda one: (abs(one[1]), one[0]))
+            yield Kind(kind, cost, self._places[function].name, self._places[caller].name if caller else "", most)
 
     def without_callers(self) -> int:
         """The cost of functions that were called by none."""
