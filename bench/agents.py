@@ -3,25 +3,28 @@
     python -m bench.agents
 
 Each answer of a tool has at most 2,000 tokens.  What is right comes from another tool, whose command is stated with
-each question, not from fastprof.  The same questions are then asked of the text of `go tool pprof -top FILE`, as a
-person would paste it: a question counts if that text has the answer.
+each question, not from fastprof; of the series of commits (bench/commits.py) it is counted anew.  The same questions
+are then asked of the text of `go tool pprof -top FILE`, as a person would paste it: a question counts if that text has
+the answer.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import anyio
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
+
+from bench import commits
+from bench.commits import Series
 
 CORPUS = Path(__file__).parents[1] / "tests" / "corpus"
 TOKENS = 2000
@@ -32,7 +35,7 @@ CACHE = "cachegrind/good/head.cachegrind"
 JFR = "jfr/good/real-async.jfr.gz"
 MASSIF = "massif/good/depth3.massif"
 OPROFILE = "oprofile/good/threads.tar"
-NIGHTS = "nights"  # a folder that is made
+COMMITS = "commits"  # a folder that is made
 XRAY = "xray/good/fdr5-pool-clang19.xray"
 
 
@@ -119,15 +122,6 @@ QUESTIONS = [
         r"kind",
     ),
     Question(
-        "Which function got slower, and since which night?",
-        "callgrind",
-        ("find", "6.callgrind"),
-        f"{ANNOTATE} of the two programs; the nights were made of their profiles",
-        ("trend", {"path": NIGHTS, "n": 1}),
-        lambda d: (d["findings"][0]["name"], d["findings"][0]["since"].rpartition("/")[2]),
-        r"6\.callgrind",
-    ),
-    Question(
         "Who allocated most?",
         "pprof",
         "main.(*tree).put",
@@ -199,15 +193,6 @@ QUESTIONS = [
         "perf script, column 1",
         top("recordings/rust.data", by="thread", n=1),
         within("worker"),
-        "worker",
-    ),
-    Question(
-        "How many?",
-        "perf",
-        20,
-        "perf script, column 1",
-        top("recordings/rust.data", by="thread", value="cpu-clock_samples"),
-        lambda d: sum(r["self"] for r in d["rows"] if "worker" in r["name"]),
         "worker",
     ),
     Question("How many samples?", "jfr", 31, "jfr summary: jdk.ExecutionSample", info(JFR), total("samples"), "31 "),
@@ -317,23 +302,36 @@ QUESTIONS = [
 ]
 
 
+def of_commits(series: Series) -> Iterator[Question]:
+    """Questions about a program at several commits, what is right as callgrind_annotate counts it for each."""
+    call, oracle = ("trend", {"path": COMMITS, "n": 5}), f"{ANNOTATE} of each commit"
+
+    def since(found: Any) -> tuple[str, str]:
+        first = found["findings"][0]
+        return first["name"], first["since"].rpartition("/")[2]
+
+    right = series.function, series.since
+    yield Question("Which function got slower, since which commit?", "callgrind", right, oracle, call, since, "commit")
+    grown = series.percent
+    yield Question(
+        "By how many percent?", "callgrind", grown, oracle, call, lambda d: round(d["findings"][0]["change"]), "%"
+    )
+
+
 async def answers(tokens: int) -> list[tuple[Question, Any, int]]:
     """The answers, and the bytes of the largest document."""
-    found = []
+    found: list[tuple[Question, Any, int]] = []
     with tempfile.TemporaryDirectory() as made:
-        nights = Path(made, NIGHTS)
-        nights.mkdir()
-        for night in range(1, 10):
-            shutil.copy(CORPUS / (OLD if night < 6 else NEW), nights / f"{night}.callgrind")
+        questions = [*QUESTIONS, *of_commits(commits.made(Path(made, COMMITS)))]
         folders = ["-m", "fastprof", "mcp", str(CORPUS), made]
         async with Client(StdioServerParameters(command=sys.executable, args=folders)) as client:
-            await ask(client, tokens, found)
+            await ask(client, questions, tokens, found)
     return found
 
 
-async def ask(client: Client, tokens: int, found: list[tuple[Question, Any, int]]) -> None:
+async def ask(client: Client, questions: list[Question], tokens: int, found: list[tuple[Question, Any, int]]) -> None:
     """Add the answers to all questions."""
-    for question in QUESTIONS:
+    for question in questions:
         tool, arguments = question.call
         done = await client.call_tool(tool, {**arguments, "budget_tokens": tokens})
         text = done.content[0].text
@@ -354,13 +352,14 @@ def pasted(question: Question) -> bool:
 
 def main() -> int:
     right = by_pprof = largest = 0
-    for question, answer, nbytes in anyio.run(answers, TOKENS):
+    found = anyio.run(answers, TOKENS)
+    for question, answer, nbytes in found:
         is_right = answer == question.right
         text_has = pasted(question)
         right, by_pprof, largest = right + is_right, by_pprof + text_has, max(largest, nbytes)
         mark = "right" if is_right else f"WRONG, {question.right!r} by {question.oracle}"
         print(f"{question.format:12} {question.text:48} {answer!s:32.60} {mark:8} {'pprof -top' * text_has}")
-    n, formats = len(QUESTIONS), len({question.format for question in QUESTIONS})
+    n, formats = len(found), len({question.format for question, *_ in found})
     print(f"{right} of {n} over {formats} formats, the largest answer has {largest / 4:.0f} tokens")
     print(f"text of `go tool pprof -top`: {by_pprof} of {n}")
     return right != n

@@ -11,18 +11,20 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 
 import anyio
 from mcp import types
 from mcp.server.lowlevel import Server as LowLevel
 from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
 
 from fastprof.cli import VERBS
 from fastprof.cli.as_json import document, json_text
 from fastprof.cli.budget import BYTES, Answer, fitted_json
 from fastprof.cli.confined import OUTSIDE
+from fastprof.core import lazy_re as re
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import UsageError
 from fastprof.core.urls import is_url
@@ -259,9 +261,14 @@ def listed(path: str, limits: Limits) -> dict[str, Any]:
     return {"folders": limits.folders, "path": path, "entries": entries, "left_out": left_out}
 
 
+_ID = re.compile(r'"id"\s*:\s*(\d{1,15}(?!\d)|"[^"\\]{1,100}")')
+
+
 class _Lines:
-    """The lines of a text file, with halves of surrogate pairs replaced: the package's parser refuses a line that has
-    one, and does not answer it."""
+    """The lines of a text file that are messages, with halves of surrogate pairs replaced.  `refuse` answers others,
+    which the package would not answer: what is no JSON, too deep, or has numbers of thousands of digits."""
+
+    refuse: Callable[[SessionMessage], Awaitable[None]]
 
     def __init__(self, file: anyio.AsyncFile[str]) -> None:
         self._file = file
@@ -272,6 +279,15 @@ class _Lines:
                 with suppress(ValueError, RecursionError):
                     whole = json.dumps(json.loads(line), ensure_ascii=False)
                     line = whole.encode("utf-8", "replace").decode() + "\n"
+            try:
+                types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+            except ValueError:
+                if line.strip():
+                    error = types.ErrorData(code=types.PARSE_ERROR, message="not a message of JSON-RPC 2.0")
+                    of = _ID.search(line)
+                    name = json.loads(of.group(1)) if of else None
+                    await self.refuse(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=name, error=error)))
+                continue
             yield line
 
 
@@ -296,6 +312,7 @@ class Server:
     async def _serve(self) -> None:
         lines: Any = _Lines(anyio.wrap_file(open(0, encoding="utf-8", errors="replace", closefd=False)))
         async with stdio_server(stdin=lines) as (read, write):
+            lines.refuse = write.send
             await self._server.run(read, write, self._server.create_initialization_options())
 
     async def _list_tools(self, context: Any, params: Any) -> Any:

@@ -184,8 +184,8 @@ def test_wrong_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
             main(["mcp", str(tmp_path), *words])
 
 
-def test_half_of_a_pair_is_answered(folder: Path) -> None:
-    """A client may escape half of a surrogate pair, which is no character: the package's parser takes no such line."""
+def test_every_line_is_answered(folder: Path) -> None:
+    """Also half of a surrogate pair, which is no character, and lines that the package's parser does not take."""
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
     lines = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
@@ -197,14 +197,19 @@ def test_half_of_a_pair_is_answered(folder: Path) -> None:
             "params": {"name": "top", "arguments": {"path": "\ud800.folded", "focus": "\U0001f600"}},
         },
     ]
+    call = '{"jsonrpc": "2.0", "id": %s, "method": "tools/call", "params": {"name": "top", "arguments": {"path": %s}}}'
+    wrong = [call % (3, "[" * 9000 + "]" * 9000), call % ('"x"', "9" * 9000), "hello", "[]", call % (7, "1,")]
     words = [sys.executable, "-m", "fastprof", "mcp", str(folder)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdin is not None and server.stdout is not None
-        for line in lines:
-            server.stdin.write(json.dumps(line) + "\n")
+        for line in (*map(json.dumps, lines), "", *wrong):
+            server.stdin.write(line + "\n")
         server.stdin.flush()
-        answers = [json.loads(server.stdout.readline()) for _ in range(2)]
+        answers = [json.loads(server.stdout.readline()) for _ in range(2 + len(wrong))]
         server.stdin.close()
+    refused = [(one["id"], one["error"]["code"]) for one in answers if "error" in one]
+    assert refused == [(3, -32700), ("x", -32700), (None, -32700), (None, -32700), (7, -32700)]
+    answers = [one for one in answers if "error" not in one]
     assert [answer["id"] for answer in answers] == [1, 2]
     (content,) = answers[1]["result"]["content"]
     assert answers[1]["result"]["isError"] and "?.folded: no such file" in json.loads(content["text"])["message"]

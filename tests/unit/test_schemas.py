@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -66,11 +67,13 @@ def test_every_document_has_a_schema() -> None:
         assert not re.search(r"print\w*\(json_text\((?!document)", line), line
 
 
-@pytest.mark.parametrize("verb", ["info", "top", "annotate", "explain"])
-def test_outputs_of_the_corpus(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("verb", ["info", "top", "annotate", "explain", "diff", "trend"])
+def test_outputs_of_the_corpus(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     seen = 0
-    for path in GOOD if verb != "explain" else GOOD[::4]:
-        text = printed(capsys, verb, str(path), *["-n3"] * (verb == "top"), code=None)
+    several = verb in ("diff", "trend")
+    for path in GOOD[::4] if several or verb == "explain" else GOOD:
+        more = [shutil.copy(path, tmp_path)] if several else ["-n3"] * (verb == "top")
+        text = printed(capsys, verb, str(path), *more, code=None)
         error = '{"schema": "fastprof/error/' in text
         checked(text, "error" if error else verb)
         seen += not error

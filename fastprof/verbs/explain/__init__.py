@@ -15,8 +15,8 @@ from math import sqrt
 
 from fastprof import bridges, plan
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple, overload
-from fastprof.core.engine import Capabilities
 from fastprof.core.elided import shortened
+from fastprof.core.engine import Capabilities
 from fastprof.core.errors import UsageError
 from fastprof.core.figures import quantity
 from fastprof.core.log import Log
