@@ -488,7 +488,7 @@ COVERED = """(() => {
     const drawn = new Float64Array(tree.deepest + 1), real = drawn.slice();
     for (const d of flame.drawn) drawn[d.row] += d.w / width;
     for (let i = 0; i < tree.n; i++) {
-        const inside = Math.min(to, tree.x[i] + tree.width[i]) - Math.max(from, tree.x[i]);
+        const inside = Math.min(to, tree.x(i) + tree.width(i)) - Math.max(from, tree.x(i));
         if (inside > 0) real[tree.depth[i]] += inside / (to - from);
     }
     return [[...drawn], [...real], flame.drawn.filter(d => d.many).length];

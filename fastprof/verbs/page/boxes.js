@@ -14,49 +14,56 @@ class TreeBoxes {
     this.titles = [];
   }
   visible(from, to, least) {
-    const {x, width, child, children, depth, fn} = this.tree;
+    const {tree} = this, {left, weight, child, children, depth, fn} = tree, whole = weight[0] || 1;
     const found = [], stack = [0];
     while (stack.length) {
       const i = stack.pop();
-      found.push({x: x[i], width: width[i], row: depth[i], id: i, fn: fn[i]});
-      let run = [];
-      const end = () => {
-        if (run.length === 1) stack.push(run[0]);
-        else if (run.length) this.addRun(found, run);
-        run = [];
+      tree.laid(i);
+      found.push({x: left[i], width: tree.width(i), row: depth[i], id: i, fn: fn[i]});
+      let first = -1;  // of neighbours that are narrow
+      const end = c => {
+        if (first >= 0) this.addNarrow(found, stack, tree.isByWeight ? children.subarray(first, c) : children.subarray(first, c).filter(j => weight[j]));
+        first = -1;
       };
-      for (let c = child[i]; c < child[i + 1]; c++) {
-        const j = children[c];
-        if (!width[j] || x[j] >= to || x[j] + width[j] <= from) continue;
-        if (width[j] < least) run.push(j);
-        else {
-          end();
+      let c = child[i];
+      for (; c < child[i + 1]; c++) {
+        const j = children[c], width = weight[j] / whole;
+        if (left[j] >= to || (!width && tree.isByWeight)) break;
+        if (!width || left[j] + width <= from) continue;
+        if (width < least) {
+          if (first < 0) first = c;
+        } else {
+          end(c);
           stack.push(j);
         }
       }
-      end();
+      end(c);
     }
     return found;
   }
+  addNarrow(found, stack, run) {
+    if (run.length === 1) stack.push(run[0]);
+    else if (run.length) this.addRun(found, run);
+  }
   addRun(found, many) {
-    const {x, width, child, children, depth} = this.tree;
-    const left = x[many[0]];
+    const {tree} = this, {weight, child, children, depth} = tree, left = tree.x(many[0]), whole = weight[0] || 1;
     let row = depth[many[0]], range;
+    many = many.slice().sort();  // as they are in memory
     while (many.length) {
       let all = 0, most = 0, n = 0;
       for (let m = 0; m < many.length; m++) {
         const i = many[m];
-        all += width[i];
+        all += weight[i];
         most += child[i + 1] - child[i];
       }
-      range ??= [left, left + all];
-      found.push({x: left, width: all, row: row++, id: runId(many[0]), fn: NONE, many, range});
+      range ??= [left, left + all / whole];
+      found.push({x: left, width: all / whole, row: row++, id: runId(many[0]), fn: NONE, many, range});
       const below = new Uint32Array(most);
       for (let m = 0; m < many.length; m++) {
         const i = many[m];
         for (let c = child[i]; c < child[i + 1]; c++) {
           below[n] = children[c];
-          if (width[children[c]]) n++;
+          if (weight[children[c]]) n++;
         }
       }
       many = below.subarray(0, n);
@@ -72,13 +79,17 @@ class TreeBoxes {
     for (let i = 1; i < tree.n; i++) if (tree.fn[i] === fn && tree.weight[i]) found.push(i);
     return found;
   }
-  range(i) { return [this.tree.x[i], this.tree.x[i] + this.tree.width[i]]; }
+  range(i) { return [this.tree.x(i), this.tree.x(i) + this.tree.width(i)]; }
   row(i) { return this.tree.depth[i]; }
   parent(i) { return i ? this.tree.parent[i] : -1; }
-  firstChild(i) { return this.tree.child[i] < this.tree.child[i + 1] ? this.tree.children[this.tree.child[i]] : -1; }
+  firstChild(i) {
+    this.tree.laid(i);
+    return this.tree.child[i] < this.tree.child[i + 1] ? this.tree.children[this.tree.child[i]] : -1;
+  }
   sibling(i, step) {
     if (!i) return -1;
     const {parent, child, children} = this.tree, above = parent[i];
+    this.tree.laid(above);
     const at = children.indexOf(i, child[above]) + step;
     return at >= child[above] && at < child[above + 1] ? children[at] : -1;
   }

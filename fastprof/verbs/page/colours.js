@@ -34,9 +34,13 @@ class Colours {
     const n = files.length;
     this.kinds = head.compared ? ["change", "name"] : ["name"];
     this.keyOf = {};  // by kind: of each function
+    this.numberOf = {};  // by kind: of each function the number of its key
+    this.keysOf = {};  // by kind: keys by number
     for (const [kind, key] of Object.entries(keys)) {
-      const of = this.keyOf[kind] = Array.from({length: n}, (_, fn) => key(fn));
-      if (new Set(of.slice(0, page.data.functions)).size > 1) this.kinds.push(kind);
+      const of = this.keyOf[kind] = Array.from({length: n}, (_, fn) => key(fn)), numbers = new Map();
+      this.numberOf[kind] = Uint32Array.from(of, text => numbers.get(text) ?? (numbers.set(text, numbers.size), numbers.size - 1));
+      this.keysOf[kind] = [...numbers.keys()];
+      if (new Set(this.numberOf[kind].subarray(0, page.data.functions)).size > 1) this.kinds.push(kind);
     }
     this.hashes = Uint32Array.from({length: n}, (_, fn) => {
       let hash = 7;
@@ -64,21 +68,26 @@ class Colours {
   }
   // Groups and their areas, the largest first.
   grouped(kind, areas) {
-    const of = this.keyOf[kind], found = new Map();
-    areas.forEach((area, fn) => { if (area) found.set(of[fn], (found.get(of[fn]) || 0) + area); });
-    return [...found].sort((a, b) => b[1] - a[1]);
+    const numbers = this.numberOf[kind], sums = new Float64Array(this.keysOf[kind].length);
+    for (let fn = 0; fn < areas.length; fn++) sums[numbers[fn]] += areas[fn];
+    return this.keysOf[kind].map((key, number) => [key, sums[number], number]).filter(([, sum]) => sum).sort((a, b) => b[1] - a[1]);
   }
   // The largest groups of a tree get distinct hues, the others grey.
   arrange(tree) {
     this.hues = new Map();
     this.version++;
-    this.hueTable = Int8Array.from(this.hashes, hash => hash % HUES.length);
-    const of = this.keyOf[this.kind];
-    if (!of) return;
-    const groups = this.grouped(this.kind, this.areas(tree));
+    const numbers = this.numberOf[this.kind];
+    if (!numbers) {
+      this.hueTable = this.hueOfNames ??= Int8Array.from(this.hashes, hash => hash % HUES.length);
+      return;
+    }
+    const groups = this.grouped(this.kind, this.areas(tree)), hues = new Int8Array(this.keysOf[this.kind].length).fill(-1);
     this.nGroups = groups.length;
-    groups.slice(0, HUES.length).forEach(([key], k) => this.hues.set(key, k));
-    this.hueTable = Int8Array.from(of, key => this.hues.get(key) ?? -1);
+    groups.slice(0, HUES.length).forEach(([key, , number], k) => {
+      this.hues.set(key, k);
+      hues[number] = k;
+    });
+    this.hueTable = Int8Array.from(numbers, number => hues[number]);
   }
   // The hue of a function, -1: grey.
   hueOf(fn) { return fn === NONE ? -1 : this.hueTable[fn]; }

@@ -40,7 +40,16 @@ const functionColumns = page => {
     };
   };
   const scales = columns => columns.map(largest => scaleOf(Math.max(0, ...largest), unit(), largest, {beside: Math.max(0, ...columns.flat())}));
-  const largestOf = name => shownColumns().flatMap(k => [...Float64Array.from(page.rowFigures(name, k), Math.abs).sort().slice(-20)].reverse());
+  const largestOf = name => shownColumns().flatMap(k => {
+    const found = [];  // the largest first
+    for (const figure of page.rowFigures(name, k)) {
+      const cost = Math.abs(figure);
+      if (found.length === 20 && !(cost > found[19])) continue;
+      found.splice(found.findLastIndex(one => one >= cost) + 1, 0, cost);
+      if (found.length > 20) found.pop();
+    }
+    return found;
+  });
   // Of a table as it is now; groups have figures of their own.
   const figureOf = (name, k) => {
     const items = k < 0 ? [] : page.rowFigures(name, k), n = items.length;

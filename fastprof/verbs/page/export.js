@@ -127,7 +127,7 @@ const exporter = page => {
   const stacksOfTree = k => {
     const {tree} = view, found = [], [from, to] = state.order === "heavy" ? [flame.from, flame.to] : [0, 1], near = 1e-9 * (to - from);
     for (let i = 1; i < tree.n; i++) {
-      if (!tree.self[k][i] || tree.x[i] < from - near || tree.x[i] + tree.width[i] > to + near) continue;
+      if (!tree.self[k][i] || tree.x(i) < from - near || tree.x(i) + tree.width(i) > to + near) continue;
       const stack = [];
       for (let at = i; at > 0; at = tree.parent[at]) stack.push(tree.fn[at]);
       found.push([stack.reverse(), tree.self[k][i]]);

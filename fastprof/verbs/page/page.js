@@ -149,8 +149,7 @@ const begin = async () => {
   };
   const drawFlame = () => {
     view.tree = transforms.tree(state.thread);
-    if (view.tree.costsOf !== labels.id) view.tree.take(head.values.map((_, k) => labels.self(k)));
-    view.tree.costsOf = labels.id;
+    if (view.tree.costsOf !== labels.id) view.tree.take(head.values.map((_, k) => labels.self(k)), labels.id);
     const arranged = [labels.id, state.isByName, ...shownColumns()].join();
     if (view.tree.arrangedBy !== arranged) view.tree.arrange(shownColumns(), state.isByName, nameOf);
     view.tree.arrangedBy = arranged;
@@ -297,7 +296,7 @@ const begin = async () => {
   const columnsFor = functionColumns(known);
   const drawTable = () => {
     table.groups = rowGroups.kind && !(rowGroups.key && state.ranged) ? rowGroups : null;  // a range of times has no figures by thread
-    table.keep = keep;
+    table.keeper = keeper;
     table.show(columnsFor(byId("table").clientWidth || 400), rowCount());
     sayCount();
   };
@@ -383,10 +382,11 @@ const begin = async () => {
     table.arrange();
     sayCount();
   };
-  const keep = i => {
-    if (state.matches && !state.matches[i]) return false;
-    const isThere = shownColumns().some(k => rowFigure("row self", k, i) || rowFigure("row inclusive", k, i));
-    return isThere || !(ofThread() || !columnOf("row calls", 0, i));
+  // Which rows the table has.
+  const keeper = () => {
+    const {matches} = state, figures = shownColumns().flatMap(k => [rowFigures("row self", k), rowFigures("row inclusive", k)]);
+    const counts = ofThread() ? [] : column("row calls 0");
+    return i => (!matches || matches[i] > 0) && (figures.some(costs => costs[i]) || counts[i] > 0);
   };
 
   // ---- the controls

@@ -5,7 +5,17 @@ const PRINTED = 200;  // rows
 // Rows by their values, in place of comparisons in JavaScript: an array.  Those of equal values keep their order.
 const ranked = (rows, value, isDown) => {
   const n = rows.length, keys = new Float64Array(n), found = new Array(n);
-  for (let at = 0; at < n; at++) keys[at] = (isDown ? -value(rows[at]) : value(rows[at])) + 0;  // no -0
+  let isWhole = true;  // value and position fit one number
+  for (let at = 0; at < n; at++) {
+    const key = keys[at] = (isDown ? -value(rows[at]) : value(rows[at])) + 0;  // no -0
+    isWhole &&= Number.isInteger(key) && Math.abs(key) < 2 ** 52 / n;
+  }
+  if (isWhole) {
+    for (let at = 0; at < n; at++) keys[at] = keys[at] * n + at;
+    keys.sort();
+    for (let at = 0; at < n; at++) found[at] = rows[keys[at] - n * Math.floor(keys[at] / n)];
+    return found;
+  }
   const sorted = keys.slice().sort(), taken = new Uint32Array(n);
   for (let at = 0; at < n; at++) {
     const key = keys[at];
@@ -42,15 +52,14 @@ class Table {
   show(columns, n) {
     this.columns = columns;
     this.n = n;
-    this.keep = this.keep || (() => true);
     const at = columns.findIndex(({title}) => title === this.title);  // the same column, of another width of the table
     this.sort = at >= 0 ? at : Math.min(this.sort, columns.length - 1);
     this.arrange();
   }
   arrange() {
     const {value: shown, key: value = shown} = this.columns[this.sort], sign = this.down ? -1 : 1;
-    const found = [], pairsOf = rows => rows.map(i => [value(i), i]);
-    for (let i = 0; i < this.n; i++) if (this.keep(i)) found.push(i);
+    const found = [], pairsOf = rows => rows.map(i => [value(i), i]), keep = this.keeper?.() ?? (() => true);
+    for (let i = 0; i < this.n; i++) if (keep(i)) found.push(i);
     const sorted = rows => typeof value(rows[0] ?? 0) === "number" ? ranked(rows, value, this.down)
       : pairsOf(rows).sort((a, b) => (a[0] < b[0] ? -sign : a[0] > b[0] ? sign : 0) || a[1] - b[1]).map(([, i]) => i);
     this.order = sorted(found);

@@ -90,12 +90,14 @@ class Transforms {
   matching(what, of) {
     if (!this.isMatch.has(what)) this.isMatch.set(what, new Uint8Array(this.data.head.texts.length));
     const known = this.isMatch.get(what), {texts} = this.data.head, items = this.data.column(`function ${of}`);
-    let wanted;
-    try {
-      wanted = new RegExp(what);
-    } catch {
-      wanted = new RegExp(literal(what));
-    }
+    const name = nameOfPattern(what);
+    let wanted = {test: text => text === name};
+    if (name === null)
+      try {
+        wanted = new RegExp(what);
+      } catch {
+        wanted = new RegExp(literal(what));
+      }
     return fn => {
       const text = items[fn];
       return (known[text] ||= wanted.test(texts[text]) ? 1 : 2) === 1;
@@ -112,30 +114,24 @@ class Transforms {
     for (const [kind, what] of this.steps) {
       const before = tree;
       key += `\n${kind} ${what}`;
-      tree = of(() => before.changed((to, own) => this[STEP_METHODS[kind]](what, own, before.fn, before.parent, before.n, (above, f, distinct) => to.enter(above, f, distinct))));
+      tree = of(() => before.changed((to, own) => this[STEP_METHODS[kind]](what, own, before.fn, before.parent, before.n, to)));
     }
     for (const [id, other] of [...this.trees].reverse()) if (kept.size < MOST_TREES && !kept.has(id)) kept.set(id, other);
     this.trees = new Map([...kept].reverse());  // the last ones used are the last ones here
     return tree;
   }
-  hidden(isHidden, own, fn, parent, n, enter) {
-    const {data: {hidden, head: {texts}, column}} = this, names = column("function name"), above = new Int32Array(n);  // what callees are below
+  hidden(isHidden, own, fn, parent, n, to) {
+    const {data: {hidden, head: {texts}, column}} = this, names = column("function name");
     const noStack = texts.indexOf("[no stack]");  // no function, so it is not hidden
-    let of = -1;
-    const hides = Uint8Array.from(names, (name, f) => f !== hidden && name !== noStack && isHidden(f));
-    const changes = new Uint8Array(n);
-    for (let i = 1; i < n; i++) changes[i] = hides[fn[i]];  // 0 for NONE
-    if (!changes.includes(1)) return false;
+    const hides = new Uint8Array(names.length), changes = new Uint8Array(n), gone = [];
+    for (let f = 0; f < names.length; f++) hides[f] = f !== hidden && names[f] !== noStack && isHidden(f);
+    for (let i = 1; i < n; i++) if (hides[fn[i]]) changes[i] = gone.push(i) > 0;  // not of NONE
+    if (!gone.length) return false;
     const mixed = mixedBelow(parent, changes);
-    for (let i = 1; i < n; i++) {
-      const up = above[parent[i]], f = fn[i];
-      if (!changes[i]) own[i] = above[i] = enter(up, f, !mixed[parent[i]]);
-      else {
-        above[i] = up;
-        own[i] = up || (of < 0 ? of = enter(0, hidden, false) : of);
-      }
-    }
-    return true;
+    for (let i = 1; i < n; i++) own[i] = changes[i] ? own[parent[i]] : to.enter(own[parent[i]], fn[i], !mixed[parent[i]]);
+    let node = -1;  // what hidden nodes without a caller cost
+    for (const i of gone) own[i] ||= node < 0 ? node = to.enter(0, hidden, false) : node;
+    return {hidden: gone, functions: hides, node};
   }
   hide(what, ...tree) { return this.hidden(this.matching(what, "name"), ...tree); }
   hideObject(what, ...tree) {
@@ -143,9 +139,9 @@ class Transforms {
     return this.hidden(f => texts[objects[f]] !== "" && isMatch(f), ...tree);
   }
   // Nodes get other functions; those whose function is that of their caller become one with it, if it merges.
-  renamed(to, merges, own, fn, parent, n, enter) {
+  renamed(becomes, merges, own, fn, parent, n, to) {
     const last = new Uint32Array(n).fill(NONE);
-    const functions = Uint32Array.from(this.data.column("function name"), (_, f) => to(f)), isOne = Uint8Array.from(functions, f => merges(f));
+    const functions = Uint32Array.from(this.data.column("function name"), (_, f) => becomes(f)), isOne = Uint8Array.from(functions, f => merges(f));
     for (let i = 1; i < n; i++) if (fn[i] !== NONE) last[i] = functions[fn[i]];
     const joins = new Uint8Array(n), changes = new Uint8Array(n);
     for (let i = 1; i < n; i++) {
@@ -154,8 +150,8 @@ class Transforms {
     }
     if (!changes.includes(1)) return false;
     const mixed = mixedBelow(parent, changes);
-    for (let i = 1; i < n; i++) own[i] = joins[i] ? own[parent[i]] : enter(own[parent[i]], last[i], !mixed[parent[i]]);
-    return true;
+    for (let i = 1; i < n; i++) own[i] = joins[i] ? own[parent[i]] : to.enter(own[parent[i]], last[i], !mixed[parent[i]]);
+    return functions.some((f, at) => f !== at) ? undefined : {hidden: null};
   }
   collapseObject(what, ...tree) {
     const isMatch = this.matching(what, "object"), {head: {texts}, column, ofObject} = this.data, objects = column("function object");
@@ -173,11 +169,11 @@ class Transforms {
     return this.renamed(f => this.withoutLines[f], () => false, ...tree);
   }
   // Nodes from which one begins are roots; those outside are left out.
-  rooted(begins, own, fn, parent, n, enter) {
+  rooted(begins, own, fn, parent, n, to) {
     own.fill(-1);
     for (let i = 1; i < n; i++)
-      if (own[parent[i]] > 0) own[i] = enter(own[parent[i]], fn[i], false);
-      else if (begins(i)) own[i] = enter(0, fn[i], false);
+      if (own[parent[i]] > 0) own[i] = to.enter(own[parent[i]], fn[i], false);
+      else if (begins(i)) own[i] = to.enter(0, fn[i], false);
   }
   focus(what, own, fn, ...tree) {
     const isMatch = this.matching(what, "name");
