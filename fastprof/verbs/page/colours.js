@@ -127,7 +127,12 @@ class Colours {
     if (this.page.matches()) return [[MATCH[theme][0], "matches"], [GREY[theme][0], "others"]];
     if (this.kind === "change")
       return [[this.changed(1)[0], "cost increased"], [this.changed(-1)[0], "cost decreased"], [GREY[theme][0], "unchanged"]];
-    for (const [key, hue] of this.hues) found.push([SHADES[theme][hue].at(-2).fill[0], key.slice(key.lastIndexOf("/", key.length - 2) + 1) || `no ${this.kind}`]);
+    const ends = (key, n) => key.split("/").slice(-n).join("/"), keys = [...this.hues.keys()];
+    for (const [key, hue] of this.hues) {
+      let n = key.endsWith("/") ? 2 : 1;
+      while (n < 9 && keys.some(other => other !== key && ends(other, n) === ends(key, n))) n++;
+      found.push([SHADES[theme][hue].at(-2).fill[0], ends(key, n) || `no ${this.kind}`]);
+    }
     if (this.nGroups > this.hues.size && this.hues.size) found.push([GREY[theme][0], "others"]);
     if (found.length) found.push(["", "stronger: more of its cost is its own"]);
     return found;

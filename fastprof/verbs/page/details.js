@@ -14,7 +14,7 @@ const detailsPanel = page => {
     if (!mine.length) return element("p", {class: "place"}, fn < page.rows() || page.ofThread() ? "none" : "too small for this page");
     const scale = scaleOf(Math.max(...mine.map(({cost}) => Math.abs(cost))), unit(), mine.map(({cost}) => cost)), counted = mine.some(({calls}) => calls);
     const rows = mine.map(({other, cost, calls}) => {
-      const open = element("button", {type: "button", title: `${nameOf(other)}\n${place(other)}`, onclick: () => page.choose(other, "details")}, labelOf(other));
+      const open = element("button", {type: "button", title: `${nameOf(other)}\n${place(other)}`, onclick: () => page.choose(other, "details")}, bothEnds(labelOf(other)));
       const value = compared ? signed(cost, scale.write(cost)) : scale.write(cost);
       return element("tr", {}, element("td", {}, value),
         element("td", {}, percent(cost, base())),

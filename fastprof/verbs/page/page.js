@@ -50,7 +50,7 @@ const begin = async () => {
     return shortNames.get(fn);
   };
   // If all threads belong to one process, their names omit it.
-  const process = /^(?:process \d+, (?=thread )|[^:]+: (?=.))/.exec(head.threads[0] || "")?.[0];
+  const process = /^(?:process \d+, |[^:]+: )(?=.)/.exec(head.threads[0] || "")?.[0];
   const isOne = process && head.threads.every(name => name.startsWith(process) || name === "[pruned]");
   const threadLabel = name => isOne ? name.replace(process, "") : name;
   const isThreadShown = () => {
@@ -271,7 +271,7 @@ const begin = async () => {
         return;
       }
       if (i >= names.length) i = rowGroups.functionOf(i);
-      cell.append(middleOf(labelOf(i), 120), cycles[i] && !nameOf(i).startsWith("<cycle") ? " ↻" : "", " ",
+      cell.append(bothEnds(labelOf(i)), cycles[i] && !nameOf(i).startsWith("<cycle") ? " ↻" : "", " ",
         element("span", {class: "in"}, [texts[filesOf[i]], texts[objects[i]]].filter(Boolean)
           .map(path => path.slice(path.lastIndexOf("/") + 1)).join(" · ")));
       cell.title = `${nameOf(i)}\n${place(i)}`;

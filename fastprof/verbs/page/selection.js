@@ -39,7 +39,7 @@ const selectionPanel = page => {
       element("ol", {class: "stack", "aria-label": "Stack"}, ...stack.map(at => {
         const name = page.labelOf(boxes.fnOf(at));
         return element("li", {}, element("button", {type: "button", title: page.nameOf(boxes.fnOf(at)), "aria-current": at === id,
-          onclick: () => flame.click({id: at, fn: boxes.fnOf(at)})}, middleOf(name, 80)));
+          onclick: () => flame.click({id: at, fn: boxes.fnOf(at)})}, bothEnds(name)));
       })),
       element("button", {type: "button", class: "copy", onclick: event => copy(text, event.target)}, "Copy stack"),
     ];

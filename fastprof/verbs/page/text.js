@@ -95,13 +95,18 @@ const withoutArguments = name => {
 // The first `n` characters of a text, of which the end is more important than the middle: std::v…::push_back
 const middleOf = (text, n) => n >= text.length ? text : n < 8 ? `${text.slice(0, n)}…` : `${text.slice(0, Math.ceil(n / 2))}…${text.slice(-Math.floor(n / 2))}`;
 
+// A name of which both ends stay where it does not fit: its middle gets three dots.
+const bothEnds = (text, tail = 15) => text.length < tail + 6 ? text
+  : element("span", {class: "ends"}, element("span", {}, text.slice(0, -tail)), element("span", {}, text.slice(-tail)));
+
 // The package or namespace in a function's name: `net/http` of Go's net/http.(*Server).Serve, `java.util` of
-// java.util.HashMap.get, `std` of std::vector<int>::push_back, "" of main.
+// java.util.HashMap.get and java/util of java/util/HashMap.get, `std` of std::vector<int>::push_back, "" of main.
 const packageOf = name => {
   const path = name.replace(/^(?:non-virtual thunk to |virtual thunk to |<)+/, "").split(/[<([ ]/, 1)[0]
     .replace(/(?:\.(?:part|constprop|isra|cold|lto_priv|llvm)(?:\.\d+)?)+$|@@?[A-Z]\w*(?:\.\w+)*$/, "");  // clones, versions of symbols
   const slash = path.lastIndexOf("/");
   if (path.includes("::")) return path.slice(0, path.indexOf("::"));
+  if (slash > 0 && /^[A-Z][\w$]*\./.test(path.slice(slash + 1))) return path.slice(0, slash);  // a class of Java
   if (slash >= 0) return path.slice(0, path.indexOf(".", slash) < 0 ? slash : path.indexOf(".", slash));
   const parts = path.replace(/\.func\d.*/, "").split(".").slice(0, -1);
   if (parts.length > 1 && /^[A-Z]/.test(parts.at(-1))) parts.pop();
