@@ -265,8 +265,8 @@ _ID = re.compile(r'"id"\s*:\s*(\d{1,15}(?!\d)|"[^"\\]{1,100}")')
 
 
 class _Lines:
-    """The lines of a text file that are messages, with halves of surrogate pairs replaced.  `refuse` answers others,
-    which the package would not answer: what is no JSON, too deep, or has numbers of thousands of digits."""
+    """The lines of a text file that are messages, with halves of surrogate pairs replaced.  `refuse` answers those that
+    the package leaves without an answer: no JSON, JSON that is too deep, numbers of thousands of digits."""
 
     refuse: Callable[[SessionMessage], Awaitable[None]]
 
