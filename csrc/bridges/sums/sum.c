@@ -140,10 +140,7 @@ int fp_sum_put(struct fp_sum *s, const struct fp_batch *in, uint32_t from, const
             keys[k].hash = fp_table_hash(keys[k].row, WIDTH);
             fp_table_prefetch(&s->keys, keys[k].hash);
         }
-        for (uint32_t k = 0; k < n; k++) {
-            const uint32_t guess = keys[k].guess = fp_table_guess(&s->keys, keys[k].hash);
-            if (guess < s->cap) __builtin_prefetch(&s->sums[(size_t)guess * s->n_values], 1);
-        }
+        for (uint32_t k = 0; k < n; k++) keys[k].guess = fp_table_guess(&s->keys, keys[k].hash);
         for (uint32_t k = 0; k < n; k++) {
             const uint32_t key = key_of(s, keys[k].guess, keys[k].row, keys[k].hash);
             sums_room(s, key);
