@@ -6,6 +6,7 @@ spells them; Rust (v0 and legacy) and D have small parsers here.  Each distinct 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 
 from fastprof.core import lazy_re as re
@@ -54,11 +55,22 @@ def demangle(name: str, mode: Demangle = "full", refused: set[str] | None = None
     """
     if mode == "none" or not name.startswith(("_", "?")):
         return name
-    mangled, at, suffix = name.partition("@") if name[0] == "_" else (name, "", "")  # a version, or `plt`
+    mangled, at, suffix = _without_version(name)
     text = _demangle(mangled, mode)
     if text is None and refused is not None:
         refused.add(name)
     return name if text is None else text + at + suffix
+
+
+def demangle_ahead(names: Iterable[str], mode: Demangle) -> None:
+    """Prepare `demangle` of many names: those that another process demangles are sent to it together."""
+    if mode != "none":
+        llvm_demangler.ask_ahead(_without_version(name)[0] for name in names if not name.startswith("_D"))
+
+
+def _without_version(name: str) -> tuple[str, str, str]:
+    """A linker symbol without its version, or `plt`, and that."""
+    return name.partition("@") if name.startswith("_") else (name, "", "")
 
 
 @lru_cache(maxsize=1 << 17)

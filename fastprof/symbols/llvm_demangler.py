@@ -12,7 +12,9 @@ import os
 import sys
 import threading
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
+from functools import lru_cache
 from math import prod
 
 from fastprof.core import lazy_re as re
@@ -20,9 +22,11 @@ from fastprof.core._typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from subprocess import Popen
+    from typing import IO
 
 MAX_NBYTES = 1 << 14  # of a name; real ones of heavy templates have some thousand
 MAX_REFUSED = 32  # names that may exceed the limits, each after a second or two; after that the helper is not used
+_MAX_SENT = 1 << 16  # names that are remembered as asked ahead
 _MAX_NBYTES_HERE = 1 << 9  # of a harmless name: each byte may be a level of recursion
 _MAX_TEXT_HERE = 1 << 22  # bytes that a harmless name may become
 _MAX_GROWTH = 100  # characters of text for each character of the name; real names have up to 30
@@ -86,6 +90,14 @@ def demangle(name: str) -> str | None:
     return text
 
 
+def ask_ahead(names: Iterable[str]) -> None:
+    """Demangle together those names that need the helper process, which `demangle` would ask one by one."""
+    _helper.ask_ahead(
+        name for name in names if _MANGLED.match(name) and len(name) <= MAX_NBYTES and not _is_harmless(name)
+    )
+
+
+@lru_cache(maxsize=1 << 15)
 def _is_harmless(name: str) -> bool:
     """Whether the name can neither nest deeply nor become long.
 
@@ -123,33 +135,66 @@ class _Helper:
         self._process: Popen[bytes] | None = None
         self._owner = 0  # a forked child must not read its parent's answers
         self._refused = 0
+        self._sent: set[str] = set()  # by ask_ahead
+        self._answers: dict[str, bytes] = {}  # that `ask` did not need yet
+
+    def ask_ahead(self, names: Iterable[str]) -> None:
+        """Get the answers of many names, each once, for `ask`."""
+        with self._lock:
+            self._answers.clear()
+            if len(self._sent) > _MAX_SENT:
+                self._sent.clear()
+            lines = dict[str, bytes]()
+            for name in names:
+                with suppress(UnicodeEncodeError):  # which `ask` raises
+                    if name not in self._sent:
+                        lines[name] = _line(name)
+            self._sent.update(lines)
+            self._exchange(list(lines.items()))
 
     def ask(self, name: str) -> str | None:
         """Errors: TooMuchError; UnicodeEncodeError for a name that is not text."""
-        line = name.encode().hex().encode() + b"\n"
+        line = _line(name)
         with self._lock:
-            if self._owner != os.getpid():
-                self._process, self._owner = None, os.getpid()
-            if self._refused >= MAX_REFUSED:
-                raise TooMuchError
-            answer = b""
+            if name not in self._answers:
+                self._exchange([(name, line)])
+            answer = self._answers.pop(name, _TOO_MUCH)
+        if answer == _TOO_MUCH:
+            raise TooMuchError
+        return bytes.fromhex(answer.decode()).decode() or None
+
+    def _exchange(self, lines: list[tuple[str, bytes]]) -> None:
+        """Get answers until too many names are refused.  A name that ends the process is refused."""
+        at = 0
+        while at < len(lines) and self._refused < MAX_REFUSED:
+            end, answer = at + 1, b""
             try:
+                if self._owner != os.getpid():
+                    self._process, self._owner = None, os.getpid()
                 self._process = self._process or self._start()
                 assert self._process.stdin is not None and self._process.stdout is not None
-                self._process.stdin.write(line)
+                end = _fitting(lines, at, self._process.stdin)
+                self._process.stdin.write(b"".join(line for _, line in lines[at:end]))
                 self._process.stdin.flush()
-                answer = self._process.stdout.readline()
+                while at < end and self._refused < MAX_REFUSED:
+                    answer = self._process.stdout.readline()
+                    if not answer.endswith(b"\n"):
+                        break
+                    self._keep(lines[at][0], answer)
+                    at += 1
             except OSError:
                 pass  # it cannot be started, or has ended
             finally:
                 # also if a signal interrupts the wait, because the next name must not get this answer
-                if not answer.endswith(b"\n"):
+                if at < end:
                     self.close()
-                    answer = _TOO_MUCH
-                self._refused += answer == _TOO_MUCH
-        if answer == _TOO_MUCH:
-            raise TooMuchError
-        return bytes.fromhex(answer.decode()).decode() or None
+            if at < end and self._refused < MAX_REFUSED:
+                self._keep(lines[at][0], _TOO_MUCH)
+                at += 1
+
+    def _keep(self, name: str, answer: bytes) -> None:
+        self._answers[name] = answer
+        self._refused += answer == _TOO_MUCH
 
     @staticmethod
     def _start() -> Popen[bytes]:
@@ -174,6 +219,24 @@ class _Helper:
             with suppress(OSError):  # the process died before it read the name
                 pipe.close()
         process.wait()
+
+
+def _line(name: str) -> bytes:
+    """Errors: UnicodeEncodeError."""
+    return name.encode().hex().encode() + b"\n"
+
+
+def _fitting(lines: list[tuple[str, bytes]], start: int, pipe: IO[bytes]) -> int:
+    """The end of the lines, at least one, that the pipe can hold: to write more could wait for the helper while that
+    waits until its answers are read."""
+    import fcntl
+
+    room = fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ) if hasattr(fcntl, "F_GETPIPE_SZ") else 4096
+    end = start
+    while end < len(lines) and (end == start or len(lines[end][1]) <= room):
+        room -= len(lines[end][1])
+        end += 1
+    return end
 
 
 _helper = _Helper()

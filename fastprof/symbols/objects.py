@@ -20,7 +20,7 @@ from fastprof.core.c_memory import owned
 from fastprof.core.errors import SymbolError
 from fastprof.core.messages import counted
 from fastprof.symbols import kept
-from fastprof.symbols.demangle import demangle
+from fastprof.symbols.demangle import demangle, demangle_ahead
 from fastprof.symbols.dwarf import LineTables, has_split_units
 from fastprof.symbols.elf import ET_EXEC, ET_REL, SHF_ALLOC, SHT_NOBITS, ElfFile, string
 from fastprof.symbols.file_cache import FileCache
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from fastprof.symbols.elf import Bytes
 
 DEBUG_DIRS = ("/usr/lib/debug",)
+_AT_ONCE = 1 << 12  # addresses whose names are demangled together
 MAX_CACHED = 64  # objects that a process keeps for its next profile
 _LIMIT = (1 << 64) - 1
 _EM_ARM, _EM_AARCH64, _EM_RISCV = 40, 183, 243
@@ -93,11 +94,16 @@ class ElfObject(ElfFile):
             self._load()
             if self._external:
                 return self._ask_llvm_symbolizer(addresses)
-            try:
-                found = [self._lookup(address) for address in addresses]
-            except SymbolError as error:
-                self._drop_lines(error)
-                found = [self._lookup(address) for address in addresses]
+            found: list[tuple[Symbol, ...]] = []
+            for at in range(0, len(addresses), _AT_ONCE):
+                some = addresses[at : at + _AT_ONCE]
+                try:
+                    chains = [self._chain(address) for address in some]
+                except SymbolError as error:
+                    self._drop_lines(error)
+                    chains = [self._chain(address) for address in some]
+                demangle_ahead({name for chain in chains for name, *_ in chain}, self._demangle)
+                found += [tuple(self._symbol(*one) for one in chain) for chain in chains]
             self._remark_damage()
             return found
 
@@ -224,26 +230,27 @@ class ElfObject(ElfFile):
 
     def _entry(self, address: int) -> Symbol | None:
         found = self._find_symbol(address)
-        if found is None and not self._external and (chain := self._lookup(address)):
-            found = chain[-1].system_name, address, address
+        if found is None and not self._external and (chain := self._chain(address)):
+            found = chain[-1][0], address, address
         if found is None:
             return None
         file, line = self._begin(address)
         return self._symbol(found[0], file, line, line)
 
-    def _lookup(self, address: int) -> tuple[Symbol, ...]:
+    def _chain(self, address: int) -> list[tuple[str, str, int, int]]:
+        """The inline chain at an address, innermost first: system name, file, line and the line where it begins."""
         found = self._find_symbol(address)
         lines = self._line_tables()
         frames = lines.chain(address) if lines else []
         if not any(frame.line or frame.file for frame in frames):
             if found is None:
-                return ()
+                return []
             file, line = lines.find(address) if lines else ("", 0)
-            return (self._symbol(found[0], file, line, self._begin(found[1])[1] if line else 0),)
-        chain = [self._symbol(frame.name, frame.file, frame.line) for frame in frames[:-1]]
+            return [(found[0], file, line, self._begin(found[1])[1] if line else 0)]
+        chain = [(frame.name, frame.file, frame.line, 0) for frame in frames[:-1]]
         last = frames[-1]
-        chain.append(self._symbol(found[0] if found else last.name, last.file, last.line, self._begin(last.start)[1]))
-        return tuple(chain)
+        chain.append((found[0] if found else last.name, last.file, last.line, self._begin(last.start)[1]))
+        return chain
 
     def _symbol(self, name: str, file: str = "", line: int = 0, start_line: int = 0) -> Symbol:
         return Symbol(demangle(name, self._demangle, self.refused), name, file, line, start_line)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fastprof.symbols import llvm_demangler as demangler
-from fastprof.symbols.demangle import demangle
+from fastprof.symbols.demangle import demangle, demangle_ahead
 from tests.support.xraylog import FdrLog
 
 DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -77,6 +77,33 @@ def test_good_names_wherever_they_are_asked(fresh: demangler._Helper) -> None:
     assert [demangler._is_harmless(name) for name in GOOD] == [True, True, False, False, True, False, False]
     assert fresh.ask("_Z") is None and fresh.ask("_Z1f\0") is None
     fresh.close()
+
+
+def test_names_are_sent_together(fresh: demangler._Helper, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than the pipe holds, with one that ends the process and one that is no text among them."""
+    names = {"_Z1f" + "P" * n + "i": "f(int" + "*" * n + ")" for n in range(1000, 1200)}
+    deadly, no_text = HARMFUL["substitutions"], "_Z3fo\udc80i" + "P" * 600
+    refused: set[str] = set()
+    demangle_ahead([*list(names)[:150], deadly, no_text, *list(names)[150:], "main", "_Z3fooi"], "full")
+    ended, fresh._process = fresh._process, None
+    monkeypatch.setattr(fresh, "_start", pytest.fail)  # all answers are here
+    assert {name: demangle(name, refused=refused) for name in names} == names
+    assert demangle(deadly, refused=refused) == deadly and refused == {deadly}
+    demangle_ahead(names, "full")
+    assert demangle(no_text) == no_text and fresh._process is None and not fresh._answers
+    fresh._process = ended
+    fresh.close()
+
+
+def test_names_sent_together_are_not_refused_for_ever(
+    fresh: demangler._Helper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demangler, "MAX_REFUSED", 3)
+    monkeypatch.setattr(demangler, "_MAX_GROWTH", 1)
+    names = ["_Z1f" + "P" * 600 + "i" * n for n in range(1, 50)]
+    demangle_ahead(names, "full")
+    assert len(fresh._answers) == 3 and fresh._process is None
+    assert [demangle(name) for name in names] == names
 
 
 def test_names_that_are_not_mangled() -> None:
