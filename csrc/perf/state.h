@@ -76,9 +76,9 @@ struct fp_perf_frame {
 };
 
 struct fp_perf_stacks {
-    struct fp_strings chains;                  /* keys of stacks, see struct key in rows.c */
-    uint32_t *of_chain;                        /* by chain */
-    uint32_t n_renewed;                        /* the model's; when it changes, `of_chain` is invalid */
+    struct fp_strings chains; /* keys of stacks, see struct key in rows.c */
+    uint32_t *of_chain;       /* by chain */
+    uint32_t n_renewed;       /* the model's; when it changes, `of_chain` is invalid */
     uint32_t cap;
     uint8_t *key;
     size_t key_cap;
