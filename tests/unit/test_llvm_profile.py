@@ -21,7 +21,7 @@ from fastprof.formats.pgo.calls import _call_of_x86, is_call
 from fastprof.formats.pgo.gcov import gcov
 from fastprof.formats.pgo.join import Function, Join, Site
 from fastprof.formats.pgo.levels import DEEPEST, Level, Profile, base_discriminator, enter
-from fastprof.formats.pgo.nest import nest
+from fastprof.formats.pgo.nest import is_flat, nest
 from fastprof.formats.pgo.text import text
 from fastprof.symbols.binaries import Binaries
 from fastprof.symbols.builds import builds
@@ -272,6 +272,43 @@ def test_a_share_of_the_calls_is_nested() -> None:
     call(join, "main", 3, "get", 20)
     nest(join, 120)
     assert lines(whole(join)) == ["get:60:60", " 1: 60", "main:40:1", " 3: 20", " 3: get:20", "  1: 20"]
+
+
+def test_calls_in_and_of_always_inline_functions_are_nested() -> None:
+    """At -O0 `find` is inlined in `get` and `main`, and calls `hash`."""
+    join = flat(main=(1, {3: 20}), get=(20, {1: 20}), hash=(50, {1: 50}))
+    call(join, "main", 3, "get", 20)
+    for name, n in (("main", 30), ("get", 20)):
+        (function,) = (one for one in join.functions.values() if one.name == name)
+        find = function.level.inside((2, 0), "find")
+        find.call((1, 0), "hash", n)
+        find.count((1, 0), n)
+        find.total += n
+        function.level.total += n
+        join.total += n
+        join.sites.append(Site(find, (1, 0), (0, 3), "hash", n))
+    nest(join, 120)
+    assert lines(whole(join)) == [
+        *("main:140:1", " 2: find:60", "  1: 30", "  1: hash:30", "   1: 30"),
+        *(" 3: 20", " 3: get:60", "  1: 20", "  2: find:40", "   1: 20", "   1: hash:20", "    1: 20"),
+    ]
+
+
+def test_a_program_with_always_inline_functions_is_known_to_be_built_without_optimization() -> None:
+    join = flat(main=(1, {3: 20}), get=(20, {1: 20}))
+    join.inlined = join.unplaced = 0
+    assert is_flat(join)
+    call(join, "main", 3, "get", 20)
+    (main, _) = join.functions.values()
+    join.inlined = join.total
+    for k in range(5):
+        main.level.inside((k, 0), f"find{k}")
+    assert is_flat(join)  # one small function is called for five inlined ones
+    join.unplaced = join.total // 10
+    assert not is_flat(join)  # optimized code loses lines
+    join.unplaced = 0
+    main.level.inside((9, 0), "find9")
+    assert not is_flat(join)
 
 
 def test_large_functions_and_recursion_are_not_nested() -> None:

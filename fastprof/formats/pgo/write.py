@@ -19,14 +19,13 @@ from fastprof.formats.pgo import ENCODING, GCOV_LAYOUT, NEST, rank
 from fastprof.formats.pgo.binary import binary, extbinary
 from fastprof.formats.pgo.gcov import gcov
 from fastprof.formats.pgo.join import Join
-from fastprof.formats.pgo.nest import SMALL, nest
+from fastprof.formats.pgo.nest import SMALL, is_flat, nest
 from fastprof.formats.pgo.reported import REPORTED
 from fastprof.formats.pgo.text import text
 
 if TYPE_CHECKING:
     from fastprof.formats.pgo.levels import Profile
 
-_FLAT = 0.05  # with at most this share of the counts in inlined functions, callees are nested
 _MISSED = 0.05  # above this share of the counts, an object that is not found is named
 _WRONG = 0.05  # some processors record a branch twice
 _LOW = 0.7  # optimized code has no lines for up to a quarter of its instructions
@@ -97,7 +96,7 @@ class PgoWriter(CountsWriter):
 
     def nested_bytes(self, join: Join) -> int:
         """The most bytes of code of callees that are nested in their callers' levels; 0: none are."""
-        return SMALL if join.inlined <= _FLAT * join.total else 0
+        return SMALL if is_flat(join) else 0
 
     def encoded(self, profile: Profile) -> Iterator[bytes]:
         raise NotImplementedError
