@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fastprof.symbols.objects import ElfObject
 
 _X86, _X86_64, _AARCH64 = 3, 62, 183  # e_machine
+JUMPS_KNOWN = frozenset({_X86, _X86_64, _AARCH64})
 _JUMPS = (  # a mask and a value, and where the offset is
     (0xFC000000, 0x14000000, 0, 26),
     (0xFF000010, 0x54000000, 5, 19),
@@ -50,6 +51,19 @@ def code_at(elf: ElfObject, address: int) -> bytes:
 def is_call(elf: ElfObject, address: int) -> bool:
     """Whether the instruction at a link-time address is a call; of machines other than x86 and AArch64 all are."""
     return call_of(elf, address) is not None
+
+
+def goes_away(elf: ElfObject, address: int) -> bool:
+    """Whether the instruction at a link-time address is a call, or a jump without a condition."""
+    if is_call(elf, address):
+        return True
+    code = code_at(elf, address)
+    if elf.machine == _AARCH64:
+        word = int.from_bytes(code[:4], "little")
+        return word & 0xFC000000 == 0x14000000 or word & 0xFFFFFC1F == 0xD61F0000
+    at = _opcode(code, elf.machine == _X86_64)
+    first, second = (*code[at : at + 2], 0, 0)[:2]
+    return first in (0xE9, 0xEB) or (first == 0xFF and second >> 3 & 7 in (4, 5))
 
 
 def call_of(elf: ElfObject, address: int) -> int | None:

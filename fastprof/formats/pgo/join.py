@@ -13,8 +13,9 @@ from fastprof.core._c import ffi
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.c_memory import rows_of
 from fastprof.formats.pgo.branches import Runs, branches, link_of, place_of
-from fastprof.formats.pgo.calls import is_call
+from fastprof.formats.pgo.calls import goes_away, is_call
 from fastprof.formats.pgo.levels import Level, Profile, enter
+from fastprof.formats.pgo.spread import SCALE, spread
 from fastprof.symbols import SYMBOLS
 from fastprof.symbols.binaries import Binaries, mapping_of
 from fastprof.symbols.builds import builds
@@ -89,6 +90,7 @@ class Join:
         self.sites: list[Site] = []
         self._sizes: dict[Spot, int] = {}  # of instructions, if totals count bytes
         self.total = self.unplaced = self.unknown = self.inlined = 0  # sums of counts
+        self.scale = 1  # of these sums, but not of `not_found`: executions for each sample
         self.n_wrong_runs = self.n_lines = self.n_lines_elsewhere = self.n_unplaced_lines = 0
         self.n_unplaced = self.n_unknown = self.n_elsewhere = self.n_jumps = 0  # instructions, calls
         self.objects: Counter[int] = Counter()  # counts
@@ -103,22 +105,29 @@ class Join:
 
     def add(self, counts: fp_counts, by_line: bool) -> None:
         """Add all that was counted, with `by_line` also what has no address."""
-        self.total += counts.cost_without
-        self.unknown += counts.cost_without
+        self.scale = 1 if self._is_graph or counts.is_branches else SCALE
+        self.total += counts.cost_without * self.scale
+        self.unknown += counts.cost_without * self.scale
         if counts.is_branches:
             sums, calls = self._of_branches(counts)
         else:
             sums, spots = self.sums(counts)
+            if self.scale > 1:
+                sums = spread(self._model, self.files, sums)
             calls = [*self._calls(counts, spots)]
             if by_line and counts.lines.n > 1:
                 calls += self._of_lines(counts, sums)
         heads: Counter[Spot] = Counter()
-        for _, (callee, _), n in calls:
+        made: Counter[Spot] = Counter()
+        for spot, (callee, _), n in calls:
             heads[callee] += n
+            made[spot] += n
+        if self._is_graph:
+            self._without_stubs(sums, made)
         leaves: dict[Spot, tuple[Level, Location] | None] = {spot: None for spot, _, _ in calls}
         for spot, count, places in self._placed(sums):
             if places and spot[1] == places[-1].start:
-                self._function(spot, places).level.head = heads[spot] or count * self._is_graph
+                self._function(spot, places).level.head = heads[spot] or count
             leaf = self._add(spot, count, places)
             if spot in leaves:
                 leaves[spot] = leaf
@@ -134,6 +143,13 @@ class Join:
                 self.sites.append(Site(*leaf, callee, name, n))
         if counts.is_branches:
             self._complete(heads)
+
+    def _without_stubs(self, sums: dict[Spot, int], made: Counter[Spot]) -> None:
+        """Calls and tail jumps were executed as often as they called: Callgrind gives them the cost of the stubs (PLT)
+        on the way to a library, too, which doubles it."""
+        for spot, n in made.items():
+            if n < sums.get(spot, 0) and goes_away(self.files[spot[0]], spot[1]):
+                sums[spot] = n
 
     def sums(self, counts: fp_counts) -> tuple[dict[Spot, int], dict[int, Spot]]:
         """Counts by spot: processes map a program to different addresses.  And the spot of each row."""

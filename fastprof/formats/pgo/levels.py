@@ -1,6 +1,6 @@
 """Sample profiles as trees: a function, its counts by place, and in it the inlined functions by place.
 
-    main                          total 7,778,861, head 1
+    main                          total 7,778,785, head 1
       offset 4, discriminator 2   300,000
       offset 4.3  classify        total 4,777,001            main's copy of `classify`, inlined in this line
         offset 2.1                64,697

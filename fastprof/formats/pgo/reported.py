@@ -58,6 +58,9 @@ REPORTED = reported(
         "Callgrind's --dump-instr=yes makes them exact",
         "few-samples": "compilers gain little from so few samples, more from thousands or from the exact counts of "
         "Callgrind (--dump-instr=yes); this profile has {samples}",
+        "optimized-program": "the program that was counted is optimized: counts of some lines are missing or too low, "
+        "and loops may become slower than without a profile; count a program built with -O0, or give clang "
+        "-mllvm -sample-profile-use-profi",
         "programs-not-found": "{reason}; its code has {share} of the counts",
         "low-coverage": "only {placed} of the counts belong to lines of functions; the program may be another build, "
         "or have no debug information",

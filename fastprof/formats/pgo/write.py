@@ -82,11 +82,14 @@ class PgoWriter(CountsWriter):
     def end(self) -> None:
         join = Join(self.model, self.options, self.is_graph)
         join.add(self.counts, by_line=self.value.name == "Ir")  # instructions executed
-        if self.is_graph and (most := self.nested_bytes(join)):
+        flat = is_flat(join)
+        if self.is_graph and not flat:
+            self.log.warn(REPORTED["optimized-program"])
+        if self.is_graph and (most := self.nested_bytes(flat)):
             nest(join, most)
         profile = join.profile()
         profile.limit()
-        if join.total > self.counts.cost_without and not profile.functions:
+        if join.total > self.counts.cost_without * join.scale and not profile.functions:
             none = "no counted address is in a function with lines; build the program with debug information"
             raise FastprofError(f"{inputs_of(self.model)}{none}")
         self._report(join, len(profile.functions))
@@ -94,9 +97,9 @@ class PgoWriter(CountsWriter):
             self.text(piece)
         self.written = len(profile.functions)
 
-    def nested_bytes(self, join: Join) -> int:
+    def nested_bytes(self, flat: bool) -> int:
         """The most bytes of code of callees that are nested in their callers' levels; 0: none are."""
-        return SMALL if is_flat(join) else 0
+        return SMALL if flat else 0
 
     def encoded(self, profile: Profile) -> Iterator[bytes]:
         raise NotImplementedError
@@ -118,21 +121,22 @@ class PgoWriter(CountsWriter):
             log.warn(REPORTED["counts-by-line"])
         if join.placed < _LOW:
             log.warn(REPORTED["low-coverage"], placed=percent(join.placed))
-        counted_ = join.total + join.not_found.total()
+        samples = join.total // join.scale
+        counted_ = samples + join.not_found.total()
         for reason, count in join.not_found.most_common():
             if reason and count > _MISSED * counted_:
                 log.warn(REPORTED["programs-not-found"], reason=reason, share=percent(count / counted_))
         is_samples = not self.is_graph and not self.counts.is_branches and rank(self.value) == 0
-        if is_samples and join.total < _FEW:
-            log.warn(REPORTED["few-samples"], samples=counted(join.total, "sample"))
+        if is_samples and samples < _FEW:
+            log.warn(REPORTED["few-samples"], samples=counted(samples, "sample"))
 
 
 class LlvmWriter(PgoWriter):
     format = "llvm-profile"
 
-    def nested_bytes(self, join: Join) -> int:
+    def nested_bytes(self, flat: bool) -> int:
         most: int | None = self.options[NEST]
-        return super().nested_bytes(join) if most is None else most
+        return super().nested_bytes(flat) if most is None else most
 
     def encoded(self, profile: Profile) -> Iterator[bytes]:
         return _ENCODERS[self.options[ENCODING]](profile)

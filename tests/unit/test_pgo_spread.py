@@ -1,0 +1,55 @@
+"""Samples spread over straight pieces of code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import fastprof
+from fastprof.core._typing import TYPE_CHECKING
+from fastprof.formats.pgo.join import Join
+from fastprof.formats.pgo.spread import SCALE, spread
+from tests.support.paths import CORPUS
+
+if TYPE_CHECKING:
+    import pytest
+
+    from fastprof.core._c import fp_counts
+    from fastprof.formats.pgo.join import Spot
+
+FOLDER = CORPUS / "llvm-profile"
+
+
+def test_exact_counts_stay_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Callgrind's counts of each instruction are an oracle: those of one piece are equal already.
+
+    Except in calls of libraries, to which it adds the stubs, and after calls that do not return.
+    """
+    seen: list[tuple[dict[Spot, int], dict[Spot, int]]] = []
+    sums = Join.sums
+
+    def noted(self: Join, counts: fp_counts) -> tuple[dict[Spot, int], dict[int, Spot]]:
+        found, spots = sums(self, counts)
+        seen.append((dict(found), spread(self._model, self.files, found)))
+        return found, spots
+
+    monkeypatch.setattr(Join, "sums", noted)
+    fastprof.convert(FOLDER / "small.callgrind.xz", tmp_path / "a.llvmprof", symbols=[str(FOLDER / "small")])
+    ((exact, mine),) = seen
+    right = {spot for spot, n in mine.items() if n == SCALE * exact.get(spot, 0)}
+    assert len(mine) - len(right) <= 67 and len(right) > 350
+    total = sum(exact.values())
+    assert sum(exact[spot] for spot in right) > 0.999 * total
+    assert abs(sum(mine.values()) / SCALE - total) < 1
+
+
+def test_samples_count_how_often_functions_are_entered(tmp_path: Path) -> None:
+    """By the first instruction's piece: few samples hit that instruction itself."""
+    source, output = tmp_path / "a.pb.gz", tmp_path / "a.llvmprof"
+    fastprof.convert(FOLDER / "lbr.data.xz", source, symbolize=False)
+    log = fastprof.convert(source, output, symbols=[str(FOLDER / "lbr")])
+    lines = output.read_text().splitlines()
+    heads = {name: int(head) for name, _, head in (line.split(":") for line in lines if line[0] != " ")}
+    assert heads["longest_match"] and heads["send_bits"] and not heads["updcrc"]  # which loops for long
+    (first,) = (line for line, before in zip(lines[1:], lines, strict=False) if before.startswith("send_bits:"))
+    assert first.endswith(f": {heads['send_bits']}")
+    assert log.facts["coverage"] > 0.99
