@@ -1,6 +1,4 @@
 /* A chunk as its difference to another one, the base.  See docs/formats/archive.md, "Differences". */
-#include <stdlib.h>
-
 #include "archive/diff_graph.h"
 
 /* The first byte of a stream in a difference: the stream follows unchanged, as a difference to the base's, or as one to

@@ -2,8 +2,6 @@
  * files. */
 #pragma once
 
-#include <stdlib.h>
-
 #include "archive/private.h"
 #include "core/guard.h"
 

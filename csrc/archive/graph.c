@@ -1,6 +1,4 @@
 /* Rows of a graph chunk.  See docs/formats/archive.md, "Graph". */
-#include <stdlib.h>
-
 #include "archive/graph.h"
 #include "core/array.h"
 

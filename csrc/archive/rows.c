@@ -1,7 +1,5 @@
 /* Chunks of rows: gathering, framing, and the columns of stacks.
  * See docs/formats/archive.md, "Rows". */
-#include <stdlib.h>
-
 #include "archive/private.h"
 #include "core/array.h"
 #include "core/guard.h"

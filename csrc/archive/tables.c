@@ -1,6 +1,4 @@
 /* The model's tables as a payload.  See docs/formats/archive.md, "Tables". */
-#include <stdlib.h>
-
 #include "archive/private.h"
 #include "archive/row_layout.h"
 #include "core/array.h"

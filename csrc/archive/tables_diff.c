@@ -1,7 +1,5 @@
 /* Tables as a difference to those of another profile, the base.  See docs/formats/archive.md, "Differences of tables".
  */
-#include <stdlib.h>
-
 #include "archive/private.h"
 #include "archive/row_layout.h"
 #include "core/array.h"

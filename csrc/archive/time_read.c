@@ -1,6 +1,4 @@
 /* Times of a timeline chunk, read.  See docs/formats/archive.md, "Times". */
-#include <stdlib.h>
-
 #include "archive/time.h"
 #include "core/array.h"
 #include "core/guard.h"

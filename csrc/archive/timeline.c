@@ -1,6 +1,4 @@
 /* Rows of a timeline chunk.  See docs/formats/archive.md, "Timeline". */
-#include <stdlib.h>
-
 #include "archive/private.h"
 #include "core/array.h"
 #include "core/guard.h"

@@ -1,7 +1,5 @@
 #include "arrow/pages.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/cpu.h"
 #include "core/guard.h"

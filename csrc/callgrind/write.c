@@ -1,7 +1,5 @@
 #include "callgrind/write.h"
 
-#include <stdlib.h>
-
 #include "callgrind/wide.h"
 #include "core/array.h"
 #include "core/digits.h"

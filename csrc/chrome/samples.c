@@ -1,7 +1,5 @@
 #include "chrome/samples.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/guard.h"
 #include "chrome/samples_private.h"

@@ -1,7 +1,5 @@
 #include "chrome/threads.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 
 int fp_chrome_ids_init(struct fp_chrome_ids *ids) {

@@ -1,7 +1,5 @@
 #include "core/array.h"
 
-#include <stdlib.h>
-
 #include "core/guard.h"
 
 enum { FIRST_ARRAY = 512, FIRST_BYTES = 4096 }; /* bytes of the first allocation, or more */

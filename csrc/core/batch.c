@@ -1,7 +1,5 @@
 #include "core/batch.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/cpu.h"
 #include "core/guard.h"

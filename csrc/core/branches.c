@@ -1,8 +1,5 @@
 #include "core/branches.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/array.h"
 
 enum { WORDS = sizeof(struct fp_branch_key) / 4 };

@@ -1,7 +1,5 @@
 #include "core/buf.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/guard.h"
 

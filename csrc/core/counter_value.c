@@ -1,7 +1,6 @@
 #include "core/counter_value.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/digits.h"
 

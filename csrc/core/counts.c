@@ -1,7 +1,5 @@
 #include "core/counts.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/branches.h"
 #include "core/guard.h"

@@ -2,12 +2,13 @@
  *
  * The C code does not include Python.h, does no I/O, never prints, and has no mutable globals
  * but one, the innermost guard of a thread (guard.h).  Python sees the text
- * between the two cffi marks of a header, so that text is plain C that needs no preprocessor.
+ * after the cffi mark of a header, so that text is plain C that needs no preprocessor.
  */
 #pragma once
 
-#include <stddef.h>
+#include <stddef.h> /* every file uses some of these */
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #if defined(__GNUC__)

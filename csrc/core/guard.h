@@ -18,7 +18,6 @@
 #pragma once
 
 #include <setjmp.h>
-#include <stdlib.h>
 
 #include "core/fp.h"
 

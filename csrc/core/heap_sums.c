@@ -1,7 +1,5 @@
 #include "core/heap_sums.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 
 void fp_heap_free(struct fp_heap_sums *h) {

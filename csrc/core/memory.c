@@ -2,8 +2,6 @@
 #define _GNU_SOURCE /* mremap */
 #include <sys/mman.h>
 #endif
-#include <stdlib.h>
-
 #include "core/memory.h"
 
 #if defined(MADV_HUGEPAGE) && defined(MREMAP_FIXED)

@@ -1,7 +1,5 @@
 #include "core/merge.h"
 
-#include <stdlib.h>
-
 struct fp_merge *fp_merge_new(uint32_t n_runs, uint32_t width) {
     if (width < FP_MERGE_KEY) return NULL;
     struct fp_merge *m = calloc(1, sizeof *m);

@@ -1,7 +1,5 @@
 #include "core/model.h"
 
-#include <stdlib.h>
-
 #include "core/guard.h"
 #include "core/memory.h"
 

@@ -1,7 +1,5 @@
 #include "core/overlap_lanes.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/counter_value.h"
 #include "core/guard.h"

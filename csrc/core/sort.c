@@ -1,7 +1,5 @@
 #include "core/sort.h"
 
-#include <stdlib.h>
-
 #include "core/guard.h"
 
 enum { DIGITS = 12 };

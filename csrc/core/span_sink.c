@@ -1,7 +1,5 @@
 #include "core/span_sink.h"
 
-#include <stdlib.h>
-
 #include "core/guard.h"
 
 struct span_sink_state {

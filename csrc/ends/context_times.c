@@ -1,7 +1,5 @@
 #include "ends/context_times.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/guard.h"
 #include "core/sort.h"

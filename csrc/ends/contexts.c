@@ -1,7 +1,5 @@
 #include "ends/contexts.h"
 
-#include <stdlib.h>
-
 #include "bridges/project/project_private.h"
 #include "ends/contexts_private.h"
 #include "core/guard.h"

@@ -1,7 +1,5 @@
 #include "ends/groups.h"
 
-#include <stdlib.h>
-
 #include "core/address.h"
 #include "core/array.h"
 #include "core/guard.h"

@@ -1,7 +1,5 @@
 #include "ends/page_callers.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 
 /* A heap; the arc with the least |cost| is first. */

@@ -1,7 +1,5 @@
 #include "ends/places.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/guard.h"
 

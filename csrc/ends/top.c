@@ -1,7 +1,5 @@
 #include "ends/top.h"
 
-#include <stdlib.h>
-
 #include "core/guard.h"
 #include "core/memory.h"
 

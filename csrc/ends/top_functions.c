@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "ends/top.h"
 #include "core/array.h"
 #include "core/guard.h"

@@ -8,8 +8,6 @@
  *
  * The last numbers of a column are kept as they are until their block ends.
  */
-#include <stdlib.h>
-
 #include "firefox/read_private.h"
 
 enum { BLOCK = FP_FIREFOX_BLOCK };

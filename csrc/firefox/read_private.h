@@ -1,8 +1,6 @@
 /* firefox/read_private.h - shared by the files of the reader.  Private. */
 #pragma once
 
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/guard.h"
 #include "core/json_shape.h"

@@ -1,7 +1,5 @@
 /* The shared tables: strings, functions, frames, stacks.  An entry is written when it is first used.
  */
-#include <stdlib.h>
-
 #include "core/address.h"
 #include "core/json.h"
 #include "firefox/private.h"

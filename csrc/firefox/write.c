@@ -1,7 +1,6 @@
 #include "firefox/write.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/counter_value.h"
 #include "core/json.h"

@@ -1,7 +1,5 @@
 #include "folded/write.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/digits.h"
 #include "core/utf8.h"

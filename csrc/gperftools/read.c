@@ -1,7 +1,5 @@
 #include "gperftools/read.h"
 
-#include <stdlib.h>
-
 #include "gperftools/read_private.h"
 #include "core/guard.h"
 

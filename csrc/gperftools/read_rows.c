@@ -1,6 +1,4 @@
 /* The rows of a profile: converts chains of program counters to stacks of the model. */
-#include <stdlib.h>
-
 #include "gperftools/read_private.h"
 #include "core/guard.h"
 

@@ -5,8 +5,6 @@
  *
  * Values are kept as bytes, because most are never needed; the program of the type finds the end of each.
  */
-#include <stdlib.h>
-
 #include "jfr/stack_memo.h"
 
 static void forget(struct fp_jfr_pool *pool) {

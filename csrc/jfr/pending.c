@@ -13,8 +13,6 @@
  */
 #include "jfr/pending.h"
 
-#include <stdlib.h>
-
 #include "core/guard.h"
 #include "core/memory.h"
 

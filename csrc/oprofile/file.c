@@ -1,6 +1,4 @@
 /* The bytes of a sample file. */
-#include <stdlib.h>
-
 #include "oprofile/private.h"
 
 enum {

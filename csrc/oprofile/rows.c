@@ -1,6 +1,4 @@
 /* The rows of a group of sample files. */
-#include <stdlib.h>
-
 #include "oprofile/private.h"
 
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };

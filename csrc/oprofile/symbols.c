@@ -9,8 +9,6 @@
  * A symbol's own size is not used.  Code before the first symbol of a section (.plt) belongs to no symbol.
  * Source: libutil++/op_bfd.cc, bfd_support.cc of OProfile 1.4.
  */
-#include <stdlib.h>
-
 #include "oprofile/private.h"
 #include "core/guard.h"
 

@@ -1,7 +1,5 @@
 #include "otlp/from_json.h"
 
-#include <stdlib.h>
-
 #include "core/digits.h"
 #include "core/guard.h"
 

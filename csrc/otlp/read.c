@@ -1,7 +1,5 @@
 #include "otlp/read.h"
 
-#include <stdlib.h>
-
 #include "otlp/read_private.h"
 
 struct fp_otlp_reader *fp_otlp_reader_new(struct fp_model *model, int lenient) {

@@ -1,6 +1,4 @@
 /* Adds the tables of a message to the model, between the passes over it. */
-#include <stdlib.h>
-
 #include "otlp/read_private.h"
 
 /* ---- strings ---- */

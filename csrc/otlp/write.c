@@ -1,7 +1,5 @@
 #include "otlp/write.h"
 
-#include <stdlib.h>
-
 #include "otlp/write_private.h"
 
 enum { SAMPLE = 2 };

@@ -1,6 +1,4 @@
 /* Writes the entries of the dictionary's tables. */
-#include <stdlib.h>
-
 #include "core/address.h"
 #include "core/digits.h"
 #include "otlp/write_private.h"

@@ -5,8 +5,6 @@
  *
  * The sample then gets the chain: kernel frames, -512, user frames.
  */
-#include <stdlib.h>
-
 #include "perf/private.h"
 #include "core/guard.h"
 

@@ -1,6 +1,4 @@
 /* Events: the offsets of the fields in their records, and the event of a record. */
-#include <stdlib.h>
-
 #include "perf/private.h"
 
 enum { IDS_AGREE = FP_PERF_IDENTIFIER | FP_PERF_IP | FP_PERF_TID | FP_PERF_TIME | FP_PERF_ADDR | FP_PERF_ID };

@@ -1,6 +1,4 @@
 /* Processes and threads: their names and memory maps. */
-#include <stdlib.h>
-
 #include "core/digits.h"
 #include "perf/private.h"
 

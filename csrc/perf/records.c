@@ -1,6 +1,4 @@
 /* Records: their boundaries, and the order in which they are applied. */
-#include <stdlib.h>
-
 #include "perf/private.h"
 #include "core/guard.h"
 

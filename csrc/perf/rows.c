@@ -1,6 +1,4 @@
 /* Converts samples to rows: chains to stacks, threads and their names to labels. */
-#include <stdlib.h>
-
 #include "perf/private.h"
 #include "core/guard.h"
 

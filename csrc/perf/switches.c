@@ -7,8 +7,6 @@
  * A switch is reported by a sample of its tracepoint, a sample of context-switches or a record, in this order, and by
  * each at most once.  So if the same source reports a thread again, its return was not recorded.
  */
-#include <stdlib.h>
-
 #include "perf/private.h"
 
 void fp_perf_set_switched(struct fp_perf_reader *r, uint32_t event, uint32_t by, uint32_t prev_pid, uint32_t next_pid) {

@@ -1,6 +1,4 @@
 /* User stacks from the registers and the copy of the stack in a sample (symbols/unwind.h). */
-#include <stdlib.h>
-
 #include "perf/private.h"
 #include "core/guard.h"
 

@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "perfetto/read_private.h"
 
 /* A snapshot relates the clocks that it contains.  A time is converted through the fewest clocks.  The offset between

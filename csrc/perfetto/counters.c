@@ -3,8 +3,6 @@
  *   track "Heap" {unit_multiplier: 1024}, value 3      3072 Heap
  *   C|1234|frames|7                                    7 frames, of process 1234
  */
-#include <stdlib.h>
-
 #include "core/counter_value.h"
 #include "perfetto/read_private.h"
 

@@ -8,8 +8,6 @@
  *
  * Objects that no root reaches are below [unreachable].  A later dump of a process replaces the earlier ones.
  */
-#include <stdlib.h>
-
 #include "perfetto/read_private.h"
 
 enum {

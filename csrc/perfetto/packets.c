@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "perfetto/read_private.h"
 
 struct fp_perfetto_read *fp_perfetto_read_new(struct fp_model *model, int lenient) {

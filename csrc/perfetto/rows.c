@@ -1,5 +1,3 @@
-#include <stddef.h>
-
 #include "perfetto/read_private.h"
 
 static struct fp_perfetto_record record_of(const struct fp_rounds *rounds) {

@@ -9,8 +9,6 @@
  *
  * States become calls on their thread, or samples of off-CPU time: a stack of the thread's open calls and of its state.
  */
-#include <stdlib.h>
-
 #include "perfetto/read_private.h"
 
 enum run_state { NONE = 0, RUNNING, CREATED, RUNNABLE, BLOCKED, STOPPED, GONE }; /* from RUNNABLE on: waiting */

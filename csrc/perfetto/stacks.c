@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "perfetto/read_private.h"
 
 int fp_perfetto_keep_stacks(struct fp_perfetto_read *r) {

@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "core/digits.h"
 #include "perfetto/read_private.h"
 

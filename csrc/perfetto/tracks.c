@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "perfetto/read_private.h"
 
 /* ---- tracks ---- */

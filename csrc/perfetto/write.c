@@ -1,7 +1,5 @@
 #include "perfetto/write.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/counter_value.h"
 #include "core/guard.h"

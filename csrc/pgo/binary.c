@@ -1,8 +1,5 @@
 #include "pgo/binary.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/array.h"
 #include "core/guard.h"
 #include "core/wire.h"

@@ -1,8 +1,5 @@
 #include "pgo/code.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/array.h"
 #include "core/guard.h"
 

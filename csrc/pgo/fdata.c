@@ -1,8 +1,5 @@
 #include "pgo/fdata.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/array.h"
 #include "core/digits.h"
 #include "core/guard.h"

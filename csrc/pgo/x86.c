@@ -1,8 +1,6 @@
 /* Lengths of x86 instructions. */
 #include "pgo/code.h"
 
-#include <string.h>
-
 /* What follows an opcode, by opcode, 16 in a row:
  *   .  nothing           m  ModRM              b  1 byte      w  2 bytes     z  2 or 4 bytes (operand size)
  *   B  ModRM, 1 byte     Z  ModRM, 2 or 4      v  2, 4 or 8   a  an address  e  3 bytes

@@ -1,7 +1,5 @@
 #include "pprof/read.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "pprof/read_private.h"
 

@@ -1,7 +1,5 @@
 #include "pprof/write.h"
 
-#include <stdlib.h>
-
 #include "core/wire.h"
 #include "pprof/write_private.h"
 

@@ -1,7 +1,5 @@
 #include "pstats/read.h"
 
-#include <stdlib.h>
-
 #include "core/guard.h"
 
 enum { BEGIN, ENTRIES, ROWS, AFTER, END };

@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "core/array.h"
 #include "core/digits.h"
 #include "small_json/private.h"

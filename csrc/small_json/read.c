@@ -1,6 +1,3 @@
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/array.h"
 #include "core/digits.h"
 #include "core/guard.h"

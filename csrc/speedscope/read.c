@@ -1,7 +1,5 @@
 #include "speedscope/read.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/guard.h"
 #include "core/json_shape.h"

@@ -1,7 +1,5 @@
 #include "symbols/abbreviations.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 
 /* Reads an abbreviation.  Returns its code, 0 at the end of the table.  OProfile's library for JIT code omits the zeros

@@ -1,7 +1,5 @@
 #include "symbols/functions.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/guard.h"
 #include "symbols/lines.h"

@@ -1,7 +1,5 @@
 #include "symbols/jitdump.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/guard.h"
 #include "core/model.h"

@@ -1,7 +1,5 @@
 #include "symbols/pairs.h"
 
-#include <stdlib.h>
-
 #include "core/guard.h"
 
 static int in_order(const struct fp_pairs_item *pairs, size_t n) {

@@ -1,7 +1,5 @@
 #include "symbols/ranges.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/guard.h"
 

@@ -1,7 +1,5 @@
 #include "symbols/unwind.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/guard.h"
 #include "symbols/pairs.h"

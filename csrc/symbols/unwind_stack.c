@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "symbols/unwind_machine.h"
 
 enum { SLOT_BITS = 12, OFFSET_BITS = 39 };

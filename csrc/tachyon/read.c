@@ -1,7 +1,5 @@
 #include "tachyon/read.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/guard.h"
 #include "core/wire.h"

@@ -1,6 +1,5 @@
 /* Fields of an event, and the record of an instant. */
 #include <math.h>
-#include <stddef.h>
 
 #include "core/counter_value.h"
 #include "core/digits.h"

@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "trace_event/read_private.h"
 
 static int64_t end_of(const struct fp_trace_event_lane *lane) {

@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/counter_value.h"
 #include "core/rows.h"

@@ -1,7 +1,5 @@
 #include "trace_event/read.h"
 
-#include <stdlib.h>
-
 #include "trace_event/read_private.h"
 
 struct fp_trace_event_read *fp_trace_event_read_new(struct fp_model *model, int lenient, int by_time) {

@@ -1,7 +1,5 @@
 #include "trace_event/write.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/counter_value.h"
 #include "core/digits.h"

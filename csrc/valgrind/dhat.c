@@ -1,7 +1,5 @@
 #include "valgrind/dhat_private.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/guard.h"
 #include "core/digits.h"

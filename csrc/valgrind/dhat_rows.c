@@ -1,6 +1,4 @@
 /* Stacks of a DHAT profile -> rows. */
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/guard.h"
 #include "valgrind/dhat_private.h"

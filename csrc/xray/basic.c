@@ -15,8 +15,6 @@
 #include "core/guard.h"
 #include "xray/private.h"
 
-#include <stdlib.h>
-
 enum { RECORD = 32, RING = 4096 };
 
 struct seen {

@@ -15,8 +15,6 @@
 #include "xray/private.h"
 #include "xray/records.h"
 
-#include <stdlib.h>
-
 /* HEAD_NBYTES: bytes that identify a buffer's beginning, its extents and looks_like_preamble.
  * PREAMBLE_NBYTES: more than the metadata records at the head of a buffer. */
 enum { HEAD_NBYTES = FP_XRAY_METADATA_NBYTES + 33, PREAMBLE_NBYTES = 128 };

@@ -6,9 +6,6 @@
 #include "xray/private.h"
 #include "xray/records.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/guard.h"
 
 /* Makes *to a decoder with the names of `x`, but without its state. */

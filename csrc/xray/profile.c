@@ -16,8 +16,6 @@
 #include "core/guard.h"
 #include "xray/private.h"
 
-#include <stdlib.h>
-
 enum { AT_BLOCK = 0, AT_RECORD = 1 };
 
 #define UNKNOWN_END UINT64_MAX /* in `left`: in the layout without file header */

@@ -4,8 +4,6 @@
 #include "core/counter_value.h"
 #include "xray/records.h"
 
-#include <stdlib.h>
-
 /* A source other than an FDR log has no buffers, or very long ones: they end at this size. */
 enum { MOST_NBYTES = 4 << 20 };
 

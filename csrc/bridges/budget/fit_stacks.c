@@ -1,7 +1,6 @@
 #include "bridges/budget/fit_stacks.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "bridges/budget/bins.h"
 #include "core/array.h"

@@ -1,7 +1,5 @@
 #include "bridges/budget/fit_timeline.h"
 
-#include <stdlib.h>
-
 #include "bridges/budget/bins.h"
 #include "core/array.h"
 #include "core/guard.h"

@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "bridges/estimate/estimate_private.h"
 #include "core/guard.h"
 

@@ -1,7 +1,5 @@
 #include "bridges/fold/arc_runs.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/guard.h"
 

@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "bridges/fold/fold_private.h"
 #include "core/array.h"
 #include "core/digits.h"

@@ -1,7 +1,5 @@
 #include "bridges/project/first_lines.h"
 
-#include <stdlib.h>
-
 #include "bridges/project/project_private.h"
 #include "core/array.h"
 

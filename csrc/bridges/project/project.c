@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "bridges/project/project_private.h"
 #include "core/guard.h"
 #include "core/memory.h"

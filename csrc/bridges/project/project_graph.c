@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "bridges/project/project_private.h"
 
 static const char SELF_COST[] = "the self cost of a position", SAMPLES[] = "the sum of samples";

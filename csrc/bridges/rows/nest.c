@@ -1,8 +1,5 @@
 #include "bridges/rows/nest.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "bridges/rows/open_calls.h"
 #include "core/array.h"
 #include "core/guard.h"

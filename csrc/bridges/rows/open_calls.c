@@ -1,7 +1,5 @@
 #include "bridges/rows/open_calls.h"
 
-#include <stdlib.h>
-
 enum { MAX_SEARCHED = 4096 };
 
 void fp_open_init(struct fp_open *o) {

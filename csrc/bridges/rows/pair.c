@@ -1,7 +1,5 @@
 #include "bridges/rows/pair.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/guard.h"
 

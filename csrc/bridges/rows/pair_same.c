@@ -8,9 +8,6 @@
  * Lines move from build to build.  Of several functions with the same object, file and name, those of the same line are
  * paired, then the others in the order of their lines if they are as many on both sides.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "bridges/rows/pair.h"
 #include "core/array.h"
 #include "core/digits.h"

@@ -1,8 +1,5 @@
 #include "bridges/rows/restack.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/address.h"
 #include "core/array.h"
 #include "core/guard.h"

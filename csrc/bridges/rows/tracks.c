@@ -1,8 +1,5 @@
 #include "bridges/rows/tracks.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/array.h"
 #include "core/counter_value.h"
 #include "core/guard.h"

@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "bridges/rows/open_calls.h"
 #include "bridges/rows/transform.h"
 #include "core/array.h"

@@ -1,7 +1,5 @@
 #include "bridges/sums/aggregate.h"
 
-#include <stdlib.h>
-
 #include "bridges/sums/aggregate_private.h"
 #include "core/array.h"
 #include "core/guard.h"

@@ -1,7 +1,5 @@
 #include "bridges/sums/in_time.h"
 
-#include <stdlib.h>
-
 #include "core/guard.h"
 
 /* Precedes the values of a row, 8 bytes each. */

@@ -1,7 +1,5 @@
 #include "bridges/sums/lines_merge.h"
 
-#include <stdlib.h>
-
 #include "bridges/sums/name_order.h"
 #include "core/guard.h"
 

@@ -1,7 +1,5 @@
 #include "bridges/sums/name_order.h"
 
-#include <stdlib.h>
-
 #include "core/guard.h"
 
 void fp_name_order_clear(struct fp_name_order *o) {

@@ -1,7 +1,5 @@
 #include "bridges/sums/packed.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/buf.h"
 #include "core/guard.h"

@@ -1,7 +1,5 @@
 #include "bridges/sums/stack_order.h"
 
-#include <stdlib.h>
-
 #include "core/guard.h"
 
 /* ---- rows ---- */

@@ -1,7 +1,5 @@
 #include "bridges/sums/sum.h"
 
-#include <stdlib.h>
-
 #include "bridges/sums/stack_order.h"
 #include "core/array.h"
 #include "core/guard.h"
