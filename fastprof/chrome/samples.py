@@ -11,11 +11,10 @@ from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import FormatError, check
 from fastprof.core.log import Log
-from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
+from fastprof.core.model import MAX_VALUE_TYPES, Part, ValueType
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT, Options
+from fastprof.core.options import LENIENT
 from fastprof.core.reported import counts_of
-from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
 
 if TYPE_CHECKING:
@@ -46,10 +45,9 @@ class SamplesReader(NativeReader):
     view = "stacks"
     decode = lib.fp_chrome_samples_feed
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
+    def start(self) -> None:
         self._err = ffi.new("struct fp_err *")
-        self._threads = ThreadNames(model)
+        self._threads = ThreadNames(self.model)
         self._parts: list[list[Part]] = []  # by document
         self._files: list[Spilled] = []  # by column of an event
 

@@ -184,10 +184,7 @@ class Encoded(Batch):
 
 
 class Reader(Input):
-    """One input being read.  Each format has a subclass; its `feed` calls the compiled decoder.
-
-    The constructor reads only the head or the index, which is enough for the fields of `Input`.
-    """
+    """One input being read.  Each format has a subclass; its `feed` calls the compiled decoder."""
 
     # Codes that `finish` counts as not representable although they are not rows: an input with nothing else is empty.
     remarks: ClassVar[frozenset[str]] = frozenset()
@@ -203,6 +200,10 @@ class Reader(Input):
         model.inputs.append(source.name)
         model.formats.append(self.format)
         model.names.begin(int(model.c.n_inputs), source.name)
+        self.start()
+
+    def start(self) -> None:
+        """Read only the head or the index, which is enough for the fields of `Input`.  The constructor calls it."""
 
     def rows(self, capacity: int | None = None, *, encoded: bool = False) -> Iterator[Batch]:
         # readers of several pipes were opened before
@@ -261,6 +262,10 @@ class Writer:
         self.options = options
         self.log = log
         self.out = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "output")
+        self.start()
+
+    def start(self) -> None:
+        """Write nothing yet.  The constructor calls it."""
 
     def put_all(self, batches: Iterable[Batch]) -> None:
         """Call `put` for each batch."""
@@ -364,17 +369,7 @@ EVERYTHING = Capabilities()
 
 # Fields of parts in profile.proto, for which OpenTelemetry has attributes.
 PPROF_FIELDS = frozenset(
-    {
-        "command",
-        "comments",
-        "descriptions",
-        "doc_url",
-        "drop_frames",
-        "duration_ns",
-        "keep_frames",
-        "period",
-        "time_ns",
-    }
+    ["command", "comments", "descriptions", "doc_url", "drop_frames", "duration_ns", "keep_frames", "period", "time_ns"]
 )
 
 

@@ -15,12 +15,10 @@ from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Reader, Summary
 from fastprof.core.errors import FormatError, UsageError
-from fastprof.core.log import Log
 from fastprof.core.messages import Message, counted
-from fastprof.core.model import VIEWS, Model, Part, ValueType
-from fastprof.core.options import LENIENT, PART, THREADS, TIME_RANGE, UINT64, Options
+from fastprof.core.model import VIEWS, Part, ValueType
+from fastprof.core.options import LENIENT, PART, THREADS, TIME_RANGE, UINT64
 from fastprof.core.schema import fits
-from fastprof.core.source import Source
 from fastprof.core.thread_names import is_chosen
 from fastprof.core.times import Span
 from fastprof.formats.archive import MEMBER as MEMBER_NAME
@@ -65,40 +63,41 @@ class ArchiveReader(Reader):
     allocator = True
     renews_stacks = True
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
+    def start(self) -> None:
         # the view, which is stated in the archive, decides which of them apply
-        if any({option.key, option.name} & options.given.keys() for option in (MEMBER_NAME, PART, TIME_RANGE, THREADS)):
-            source.use_ranges()
-        source.spool()
-        self._codec = codec_of(source)
+        if any(
+            {option.key, option.name} & self.options.given.keys() for option in (MEMBER_NAME, PART, TIME_RANGE, THREADS)
+        ):
+            self.source.use_ranges()
+        self.source.spool()
+        self._codec = codec_of(self.source)
         try:
-            self._archive = load(source, self._codec, options[LENIENT])
+            self._archive = load(self.source, self._codec, self.options[LENIENT])
         except SectionError as error:
             raise self._error(error) from None
-        for message in () if source.pinned and not options[LENIENT] else self._archive.notes:
-            log.warn(REPORTED["archive-notes"], file=source.name, note=message)
+        for message in () if self.source.pinned and not self.options[LENIENT] else self._archive.notes:
+            self.log.warn(REPORTED["archive-notes"], file=self.source.name, note=message)
         try:
             self._member = self._choose(self._archive)
         except SectionError as error:
             raise self._error(error) from None
-        model.titles[self.name] = self._member.name
+        self.model.titles[self.name] = self._member.name
         try:
-            read_end(source, self._codec, self._member)
+            read_end(self.source, self._codec, self._member)
         except SectionError as error:
-            if not options[LENIENT]:
+            if not self.options[LENIENT]:
                 raise self._error(error) from None
         self.view, self.labels = self._member.view, self._member.about.get("labels", {})
         if self.labels:
-            model.names.labels[self.name] = self.labels
+            self.model.names.labels[self.name] = self.labels
         self.addresses, self.formulas = self.view == "stacks", self.view == "graph"
         if self.view not in VIEWS:
-            raise FormatError(source.name, self.format, f"view {self.view!r} is unknown")
+            raise FormatError(self.source.name, self.format, f"view {self.view!r} is unknown")
         self.selects = (PART,) if self.view == "graph" else (PART, TIME_RANGE, THREADS)
-        self._part = options[PART]
-        time_range = options[TIME_RANGE] if TIME_RANGE in self.selects else None
+        self._part = self.options[PART]
+        time_range = self.options[TIME_RANGE] if TIME_RANGE in self.selects else None
         self._time_range = None if isinstance(time_range, str) else time_range  # not text: fastprof/inputs/times.py
-        self._wanted_threads = options[THREADS] if THREADS in self.selects else ()
+        self._wanted_threads = self.options[THREADS] if THREADS in self.selects else ()
         self._chooses = self._part is not None or bool(self._time_range or self._wanted_threads)
         self._filter = ffi.new("struct fp_archive_filter *")
         self._section: Section | None = None
@@ -109,13 +108,13 @@ class ArchiveReader(Reader):
         self._rows_kept = 0  # of the profile
         self._last_time: int | None = None  # of a timeline's rows so far
         self._payload = b""
-        self._ids = owned(lib.fp_archive_ids_new(model.c), lib.fp_archive_ids_free, "the archive's ids")
+        self._ids = owned(lib.fp_archive_ids_new(self.model.c), lib.fp_archive_ids_free, "the archive's ids")
         self._part_at: list[int] = []  # by part of the archive: its index in the model
         self._file_part = 0  # of the batch being filled
         self._inner: list[Inner] = []  # sections of the bundle that have not been read, the next one last
         if any(type_ in (PARTS, BUNDLE) for _, type_, _ in self._member.sections):
             # created in advance, so that rows survive damaged entries of parts
-            self._part_at.append(model.add_part(Part()))
+            self._part_at.append(self.model.add_part(Part()))
         self._dec = owned(lib.fp_archive_dec_new(self._ids), lib.fp_archive_dec_free, "the archive decoder")
         self._passed_over = self._rows_passed_over = 0
         self._bases: set[int] = set()  # bases of the sections so far

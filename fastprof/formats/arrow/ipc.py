@@ -17,10 +17,6 @@ from fastprof.formats.arrow.write import TableWriter
 
 if TYPE_CHECKING:
     from fastprof.core.arrow_column import ArrowColumn, Texts
-    from fastprof.core.log import Log
-    from fastprof.core.model import Model
-    from fastprof.core.options import Options
-    from fastprof.core.sink import Sink
 
 _ALIGNED = 8  # bytes, at which buffers begin
 _END = b"\xff\xff\xff\xff\0\0\0\0"
@@ -29,8 +25,7 @@ _END = b"\xff\xff\xff\xff\0\0\0\0"
 class ArrowWriter(TableWriter):
     format = "arrow"
 
-    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
-        super().__init__(model, sink, options, log)
+    def start(self) -> None:
         self._sent: dict[int, int] = {}  # texts of each dictionary that are written
 
     def _begin(self, columns: list[ArrowColumn], metadata: dict[bytes, bytes]) -> None:

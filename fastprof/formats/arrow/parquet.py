@@ -29,10 +29,6 @@ from fastprof.formats.arrow.write import TableWriter
 
 if TYPE_CHECKING:
     from fastprof.core.arrow_column import ArrowColumn, Texts
-    from fastprof.core.log import Log
-    from fastprof.core.model import Model
-    from fastprof.core.options import Options
-    from fastprof.core.sink import Sink
 
 _MAGIC = b"PAR1"
 # Columns that are smaller as differences: most numbers are distinct or, of `depth`, one apart.  As dictionaries they
@@ -55,8 +51,7 @@ _DATA_PAGE, _DICTIONARY_PAGE = 0, 2
 class ParquetWriter(TableWriter):
     format = "parquet"
 
-    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
-        super().__init__(model, sink, options, log)
+    def start(self) -> None:
         self._pages = owned(lib.fp_arrow_pages_new(), lib.fp_arrow_pages_free, "the pages of a table")
         self._compress = zstandard.ZstdCompressor(level=_LEVEL).compress
         self._err = ffi.new("struct fp_err *")

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from fastprof.core.c_memory import address_of
 from fastprof.core.engine import Writer
-from fastprof.core.log import Log
-from fastprof.core.model import Batch, Model, Part
-from fastprof.core.options import Options
+from fastprof.core.model import Batch, Part
 from fastprof.core.parts import comments_of, descriptions_of, remarks_of
-from fastprof.core.sink import Sink
-from fastprof.core.source import Source
 from fastprof.formats.callgrind._write import CostLines
 from fastprof.formats.callgrind.read import CREATOR, CallgrindReader
 from fastprof.formats.callgrind.reported import REPORTED
@@ -30,8 +26,8 @@ class CachegrindReader(CallgrindReader):
     last_line = "summary"  # and the exact sum of the counts
     has_last_line = True
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
+    def start(self) -> None:
+        super().start()
         self._part.extra["self_costs"] = True
         self._lexer.whole_lines = True
 
@@ -54,8 +50,7 @@ class CachegrindWriter(Writer):
     format = "cachegrind"
     view = "graph"
 
-    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
-        super().__init__(model, sink, options, log)
+    def start(self) -> None:
         self._body: CostLines | None = None
         self._part = Part()
 

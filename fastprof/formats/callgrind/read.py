@@ -8,9 +8,8 @@ from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.c_memory import address_of
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
-from fastprof.core.log import Log
-from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
-from fastprof.core.options import LENIENT, Options
+from fastprof.core.model import MAX_VALUE_TYPES, Part, ValueType
+from fastprof.core.options import LENIENT
 from fastprof.core.reported import coded
 from fastprof.core.source import WINDOW, Source
 from fastprof.core.version import __version__
@@ -68,9 +67,8 @@ class CallgrindReader(Reader):
     last_line = "totals"  # of a part
     has_last_line = False  # the writer always ends a part with it
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
-        self._lexer = Lexer(address_of(model.c), options[LENIENT], self.numbered)
+    def start(self) -> None:
+        self._lexer = Lexer(address_of(self.model.c), self.options[LENIENT], self.numbered)
         self._part = Part()
         self._index = -1  # of the part, once it has events
         self._parts = 0

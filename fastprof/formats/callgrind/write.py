@@ -5,10 +5,8 @@ from __future__ import annotations
 from fastprof.core.c_memory import address_of
 from fastprof.core.engine import Writer
 from fastprof.core.log import Log
-from fastprof.core.model import Batch, Model, Part, ValueType
-from fastprof.core.options import Options
+from fastprof.core.model import Batch, Part, ValueType
 from fastprof.core.parts import comments_of, descriptions_of, remarks_of
-from fastprof.core.sink import Sink
 from fastprof.formats.callgrind import COMPRESS_NAMES, COMPRESS_POSITIONS
 from fastprof.formats.callgrind._write import Body
 from fastprof.formats.callgrind.read import CREATOR
@@ -31,13 +29,12 @@ class CallgrindWriter(Writer):
     format = "callgrind"
     view = "graph"
 
-    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
-        super().__init__(model, sink, options, log)
+    def start(self) -> None:
         self._body = Body(
-            address_of(model.c),
+            address_of(self.model.c),
             address_of(self.out),
-            options[COMPRESS_NAMES],
-            options[COMPRESS_POSITIONS],
+            self.options[COMPRESS_NAMES],
+            self.options[COMPRESS_POSITIONS],
         )
         self._part: Part | None = None
         self._index = -1

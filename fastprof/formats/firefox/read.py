@@ -10,11 +10,9 @@ from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
-from fastprof.core.log import Log
-from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
-from fastprof.core.options import LENIENT, MAX_MEMORY, Options
+from fastprof.core.model import MAX_VALUE_TYPES, Part, ValueType
+from fastprof.core.options import LENIENT, MAX_MEMORY
 from fastprof.core.reported import counts_of
-from fastprof.core.source import Source
 from fastprof.core.spill import MOST_ROUNDS, Groups, Spilled
 from fastprof.formats.firefox import MARKERS
 from fastprof.formats.firefox.reported import REPORTED
@@ -76,10 +74,9 @@ class FirefoxReader(Reader):
     other_view = "timeline"
     has_tracks = True
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
+    def start(self) -> None:
         self._r = self._new()
-        self.view = "timeline" if options[MARKERS] else "stacks"
+        self.view = "timeline" if self.options[MARKERS] else "stacks"
         self.addresses = self.view == "stacks"
         self._columns, self._spilled = Groups(), Spilled()
         self._windows: dict[int, Iterator[fp_window]] = {}  # by column of the current table

@@ -10,12 +10,9 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import DRAIN, Writer
-from fastprof.core.log import Log
-from fastprof.core.model import Batch, Model, Part, ValueType
-from fastprof.core.options import Options
+from fastprof.core.model import Batch, Part, ValueType
 from fastprof.core.parts import comments_of, default_value, descriptions_of, match_values, merge_parts, remarks_of
 from fastprof.core.reported import counts_of
-from fastprof.core.sink import Sink
 from fastprof.core.spill import Groups
 from fastprof.core.thread_ids import Threads
 from fastprof.core.version import __version__
@@ -83,11 +80,10 @@ class FirefoxWriter(Writer):
     format = "firefox"
     view = "stacks"
 
-    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
-        super().__init__(model, sink, options, log)
-        self._w = w = owned(lib.fp_firefox_new(model.c), lib.fp_firefox_free, "the Firefox writer")
-        w.unknown, w.no_stack = model.intern("[unknown]"), model.intern("[no stack]")
-        w.custom, w.typed = model.intern("custom event"), model.intern("typed event")
+    def start(self) -> None:
+        self._w = w = owned(lib.fp_firefox_new(self.model.c), lib.fp_firefox_free, "the Firefox writer")
+        w.unknown, w.no_stack = self.model.intern("[unknown]"), self.model.intern("[no stack]")
+        w.custom, w.typed = self.model.intern("custom event"), self.model.intern("typed event")
         self._packed = Groups()  # by column
         self._types: list[ValueType] | None = None
         self._columns: dict[int, Pointer[int]] = {}  # by part: for fp_firefox_put

@@ -5,12 +5,11 @@ from __future__ import annotations
 from fastprof.core._c import ffi
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.c_memory import address_of
-from fastprof.core.log import Log
-from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT, Options
+from fastprof.core.options import LENIENT
 from fastprof.core.reported import coded
-from fastprof.core.source import WINDOW, Source
+from fastprof.core.source import WINDOW
 from fastprof.formats.folded import COUNTS, DECIMALS, SUFFIXES, first_stacks
 from fastprof.formats.folded._lexer import Lexer
 from fastprof.formats.folded.inclusive import SelfCosts, may_include_callees
@@ -46,23 +45,29 @@ class FoldedReader(NativeReader):
     renews_stacks = True
     remarks = frozenset({"comments"})
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
-        n_counts = options[COUNTS]
+    def start(self) -> None:
+        n_counts = self.options[COUNTS]
         if n_counts is None:
-            source.extend_head()
-            lines = first_stacks(source.head)
+            self.source.extend_head()
+            lines = first_stacks(self.source.head)
             n_counts = 2 if lines and all(map(_has_two_counts, lines)) else 1
             if n_counts == 2:
-                log.warn(REPORTED["two-counts"], file=source.name)
+                self.log.warn(REPORTED["two-counts"], file=self.source.name)
         self._n_counts = n_counts
-        unknown = model.intern("[unknown]")
+        unknown = self.model.intern("[unknown]")
         self._lexer = Lexer(
-            address_of(model.c), options[LENIENT], n_counts, options[DECIMALS], unknown, options[SUFFIXES]
+            address_of(self.model.c),
+            self.options[LENIENT],
+            n_counts,
+            self.options[DECIMALS],
+            unknown,
+            self.options[SUFFIXES],
         )
-        self._selves = self._self_costs() if n_counts == 1 and may_include_callees(first_stacks(source.head)) else None
+        self._selves = (
+            self._self_costs() if n_counts == 1 and may_include_callees(first_stacks(self.source.head)) else None
+        )
         value_types = [ValueType("ticks", "count")] if self._selves else _VALUE_TYPES[n_counts]
-        self.part = model.add_part(Part(value_types=list(value_types)))
+        self.part = self.model.add_part(Part(value_types=list(value_types)))
 
     def _self_costs(self) -> array[int] | None:
         """The self costs of all lines, if the values are times that include callees."""

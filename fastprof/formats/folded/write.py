@@ -6,12 +6,10 @@ from fastprof.core._c import ffi, lib
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Writer
 from fastprof.core.errors import UsageError, inputs_of
-from fastprof.core.log import Log, percent
+from fastprof.core.log import percent
 from fastprof.core.messages import Message
-from fastprof.core.model import Batch, Model
-from fastprof.core.options import Options
+from fastprof.core.model import Batch
 from fastprof.core.reported import counts_of
-from fastprof.core.sink import Sink
 from fastprof.formats.folded import NANOSECONDS, ROOT
 from fastprof.formats.folded.reported import REPORTED
 
@@ -26,14 +24,15 @@ class FoldedWriter(Writer):
     view = "stacks"
     costless = frozenset({"zero-values"})
 
-    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
-        super().__init__(model, sink, options, log)
-        self._w = owned(lib.fp_folded_writer_new(model.c), lib.fp_folded_writer_free, "the writer of folded stacks")
+    def start(self) -> None:
+        self._w = owned(
+            lib.fp_folded_writer_new(self.model.c), lib.fp_folded_writer_free, "the writer of folded stacks"
+        )
         self._err = ffi.new("struct fp_err *")
-        self._nanoseconds = options[NANOSECONDS]
+        self._nanoseconds = self.options[NANOSECONDS]
         self._n_called = 0  # of Model.function_texts
-        root = options[ROOT]
-        if root is not None and lib.fp_folded_root(self._w, model.intern(root)):
+        root = self.options[ROOT]
+        if root is not None and lib.fp_folded_root(self._w, self.model.intern(root)):
             raise MemoryError("no memory for the writer of folded stacks")
 
     def put(self, batch: Batch) -> None:

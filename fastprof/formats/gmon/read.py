@@ -20,10 +20,8 @@ from collections.abc import Iterator
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.errors import FormatError, SymbolError
-from fastprof.core.log import Log
-from fastprof.core.model import Model, Part, ValueType
-from fastprof.core.options import LENIENT, Options
-from fastprof.core.source import Source
+from fastprof.core.model import Part, ValueType
+from fastprof.core.options import LENIENT
 from fastprof.formats.gmon.propagate import inclusive
 from fastprof.formats.gmon.reported import REPORTED
 from fastprof.formats.gmon.rows import GraphReader
@@ -45,19 +43,18 @@ class GmonReader(GraphReader):
 
     format = "gmon"
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
+    def start(self) -> None:
         self._program: ElfObject | None = None
-        if options[SYMBOLS]:
+        if self.options[SYMBOLS]:
             from fastprof.symbols.objects import cached_object
 
-            self._program = cached_object(options[SYMBOLS][0], demangle=options[DEMANGLE])
+            self._program = cached_object(self.options[SYMBOLS][0], demangle=self.options[DEMANGLE])
             if self._program.reason:
-                raise SymbolError(f"{options[SYMBOLS][0]}: {self._program.reason}")
+                raise SymbolError(f"{self.options[SYMBOLS][0]}: {self._program.reason}")
         comment = b"inclusive times are estimated from numbers of calls, as by gprof"
-        self.part = model.add_part(Part([ValueType("time", "nanoseconds")], comments=[comment]))
+        self.part = self.model.add_part(Part([ValueType("time", "nanoseconds")], comments=[comment]))
         self._is_cut = False  # the rest is damaged
-        self._lenient: bool = options[LENIENT]
+        self._lenient: bool = self.options[LENIENT]
         self._address = ""  # byte order and size of addresses, once the head is read
         self._bins: dict[tuple[int, int], int] = defaultdict(int)  # nanoseconds by the range of addresses
         self._arcs: dict[tuple[int, int], int] = defaultdict(int)  # calls

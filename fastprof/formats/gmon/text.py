@@ -20,10 +20,8 @@ from io import BytesIO
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.errors import FormatError
-from fastprof.core.log import Log
-from fastprof.core.model import Model, Part, ValueType
-from fastprof.core.options import INT64, LENIENT, Options
-from fastprof.core.source import Source
+from fastprof.core.model import Part, ValueType
+from fastprof.core.options import INT64, LENIENT
 from fastprof.formats.gmon.reported import REPORTED
 from fastprof.formats.gmon.rows import GraphReader
 
@@ -65,11 +63,10 @@ class GprofTextReader(GraphReader):
 
     format = "gprof"
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
+    def start(self) -> None:
         comment = b"inclusive times are estimated from numbers of calls, by gprof"
-        self.part = model.add_part(Part([ValueType("time", "nanoseconds")], comments=[comment]))
-        self._lenient: bool = options[LENIENT]
+        self.part = self.model.add_part(Part([ValueType("time", "nanoseconds")], comments=[comment]))
+        self._lenient: bool = self.options[LENIENT]
         self._place, self._line, self._in = 0, 0, _NEITHER  # offset and number of the line, and which table it is in
         self._tables, self._n_bad, self._is_cut = 0, 0, False
         self._is_due = False  # the heading of the call graph was read, and not yet its table

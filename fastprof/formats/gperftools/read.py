@@ -10,12 +10,10 @@ from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
-from fastprof.core.log import Log
 from fastprof.core.messages import Message, counted
-from fastprof.core.model import Model, Part, ValueType
-from fastprof.core.options import LENIENT, Options
+from fastprof.core.model import Part, ValueType
+from fastprof.core.options import LENIENT
 from fastprof.core.reported import counts_of
-from fastprof.core.source import Source
 from fastprof.formats.gperftools import KEEP_SIGNAL_FRAMES, PERIOD, SYMBOLIZED
 from fastprof.formats.gperftools.reported import REPORTED
 from fastprof.symbols.listed import SYMBOL_LINE, java_frame
@@ -57,17 +55,16 @@ class GperftoolsReader(Reader):
     addresses = True
     renews_stacks = True
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
-        g = lib.fp_gperftools_reader_new(model.c, options[LENIENT])
+    def start(self) -> None:
+        g = lib.fp_gperftools_reader_new(self.model.c, self.options[LENIENT])
         self._g = g = owned(g, lib.fp_gperftools_reader_free, "the gperftools decoder")
-        g.keep_signal_frames = options[KEEP_SIGNAL_FRAMES]
+        g.keep_signal_frames = self.options[KEEP_SIGNAL_FRAMES]
         self._maps = MapsText()
         self._binary = b""
         self._cut_text = False  # whether the text after the samples ends inside a line
         self._part: Part | None = None
         self._part_index = 0
-        self._symbolized = source.head.startswith(SYMBOLIZED)
+        self._symbolized = self.source.head.startswith(SYMBOLIZED)
         g.exact_callers = self._symbolized  # google-pprof has already moved them into their calls
         # functions: methods would refer to this reader, which then keeps its model until the next garbage collection
         self._step = GperftoolsReader._symbol_text if self._symbolized else GperftoolsReader._records

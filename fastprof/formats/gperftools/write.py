@@ -6,12 +6,10 @@ import sys
 
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import Writer
-from fastprof.core.log import Log, percent
+from fastprof.core.log import percent
 from fastprof.core.messages import Message
-from fastprof.core.model import Batch, Model, Part
-from fastprof.core.options import Options
+from fastprof.core.model import Batch, Part
 from fastprof.core.reported import counts_of
-from fastprof.core.sink import Sink
 from fastprof.formats.gperftools import NANOSECONDS, PERIOD
 from fastprof.formats.gperftools.reported import REPORTED
 from fastprof.symbols.maps import MapsText, arrange
@@ -26,11 +24,10 @@ class GperftoolsWriter(Writer):
         "it holds only addresses: write pprof or folded, or use {--frames:=}address with a graph that has addresses"
     )
 
-    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
-        super().__init__(model, sink, options, log)
-        self._w = ffi.new("struct fp_gperftools_writer *", {"model": model.c})
+    def start(self) -> None:
+        self._w = ffi.new("struct fp_gperftools_writer *", {"model": self.model.c})
         self._err = ffi.new("struct fp_err *")
-        self._period_us = options[PERIOD]
+        self._period_us = self.options[PERIOD]
         self._begun = False
 
     def _words(self, *words: int) -> None:

@@ -11,10 +11,8 @@ from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
-from fastprof.core.log import Log
-from fastprof.core.model import Model, Part
-from fastprof.core.options import LENIENT, MAX_MEMORY, Options
-from fastprof.core.source import Source
+from fastprof.core.model import Part
+from fastprof.core.options import LENIENT, MAX_MEMORY
 from fastprof.core.spill import MOST_ROUNDS, Spilled
 from fastprof.formats.gpu_sqlite.database import CALL, EVENT, SKIPPED, Database, Query, copy_of
 from fastprof.formats.gpu_sqlite.nsys import Nsys, is_nsys
@@ -38,13 +36,12 @@ class GpuSqliteReader(Reader):
     format = "gpu-sqlite"
     view = "timeline"
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
-        self.part = model.add_part(Part(extra={"ticks_per_second": 10**9}))
-        self._s = owned(lib.fp_span_sink_new(model.c), lib.fp_span_sink_free, "the calls of a database")
-        self._s.rounds.most = min(options[MAX_MEMORY], MOST_ROUNDS)
+    def start(self) -> None:
+        self.part = self.model.add_part(Part(extra={"ticks_per_second": 10**9}))
+        self._s = owned(lib.fp_span_sink_new(self.model.c), lib.fp_span_sink_free, "the calls of a database")
+        self._s.rounds.most = min(self.options[MAX_MEMORY], MOST_ROUNDS)
         self._spilled = Spilled()
-        self._lenient: bool = options[LENIENT]
+        self._lenient: bool = self.options[LENIENT]
         self._is_read = False
         self._counts = dict.fromkeys(("broken-rows", "unreadable-rest", "other-tables", "unnamed-calls"), 0)
         self._numbers = dict[object, int]()  # of processes and threads that are not of the system

@@ -11,11 +11,9 @@ from fastprof.core.allocators import GO_KEPT, GO_NAMES, NAMES
 from fastprof.core.c_memory import address_of
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
-from fastprof.core.log import Log
-from fastprof.core.model import Model, Part, ValueType
-from fastprof.core.options import LENIENT, Options
+from fastprof.core.model import Part, ValueType
+from fastprof.core.options import LENIENT
 from fastprof.core.reported import coded
-from fastprof.core.source import Source
 from fastprof.formats.heap import _lexer
 from fastprof.formats.heap._lexer import Lexer
 from fastprof.formats.heap.reported import REPORTED
@@ -56,10 +54,9 @@ class HeapReader(Reader):
     addresses = True
     remarks = frozenset({"comments"})
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
+    def start(self) -> None:
         self.distinct = True
-        self._lexer = Lexer(address_of(model.c), options[LENIENT])
+        self._lexer = Lexer(address_of(self.model.c), self.options[LENIENT])
         self._maps = MapsText()
         self._take = HeapReader._first  # functions, not methods, as in the reader of gperftools' CPU profiles
         self._types: list[ValueType] | None = None  # value types that the header determines

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from fastprof.core._c import lib
 from fastprof.core.c_memory import owned
-from fastprof.core.log import Log
-from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT, Options
+from fastprof.core.options import LENIENT
 from fastprof.core.reported import counts_of
-from fastprof.core.source import Source
 from fastprof.formats.heapprofile.reported import REPORTED
 
 
@@ -20,12 +18,13 @@ class HeapprofileReader(NativeReader):
     view = "stacks"
     decode = lib.fp_heapprofile_feed
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
+    def start(self) -> None:
         self._r = owned(
-            lib.fp_heapprofile_new(model.c, options[LENIENT]), lib.fp_heapprofile_free, "the reader of heap profiles"
+            lib.fp_heapprofile_new(self.model.c, self.options[LENIENT]),
+            lib.fp_heapprofile_free,
+            "the reader of heap profiles",
         )
-        self.part = model.add_part(Part([ValueType("inuse_space", "bytes")]))
+        self.part = self.model.add_part(Part([ValueType("inuse_space", "bytes")]))
 
     def finish(self) -> None:
         h = self._r

@@ -12,9 +12,8 @@ from fastprof.core.errors import FormatError
 from fastprof.core.log import Log
 from fastprof.core.messages import counted
 from fastprof.core.model import Batch, Model, Part, ValueType
-from fastprof.core.options import MAX_MEMORY, Options
+from fastprof.core.options import MAX_MEMORY
 from fastprof.core.reported import counts_of
-from fastprof.core.source import Source
 from fastprof.core.spill import MOST_ROUNDS, Spilled
 from fastprof.formats.jfr import CLASS_FRAMES, EVENTS, JOIN_CLASSES, KINDS, SIGNATURES, TRUNCATED_ROOTS
 from fastprof.formats.jfr.chunk import (
@@ -53,17 +52,21 @@ class JfrReader(Survey):
     renews_stacks = True
     remarks = frozenset({"instant-events", "side-events", "timed-events", "undescribed-events"})
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
+    def start(self) -> None:
+        super().start()
         r = self._r
-        self.view = "timeline" if options[EVENTS] else "stacks"
-        r.rounds.most = min(options[MAX_MEMORY], MOST_ROUNDS)
+        self.view = "timeline" if self.options[EVENTS] else "stacks"
+        r.rounds.most = min(self.options[MAX_MEMORY], MOST_ROUNDS)
         self._spilled = Spilled()
         named = r.options
-        named.kinds, named.signatures, named.join = options[KINDS], options[SIGNATURES], options[JOIN_CLASSES]
-        named.class_leaf, named.cut_root = options[CLASS_FRAMES], options[TRUNCATED_ROOTS]
-        r.input, r.virtual_input = model.input(), model.input()
-        self._is_pipe = not source.seekable
+        named.kinds, named.signatures, named.join = (
+            self.options[KINDS],
+            self.options[SIGNATURES],
+            self.options[JOIN_CLASSES],
+        )
+        named.class_leaf, named.cut_root = self.options[CLASS_FRAMES], self.options[TRUNCATED_ROOTS]
+        r.input, r.virtual_input = self.model.input(), self.model.input()
+        self._is_pipe = not self.source.seekable
         self._has_only_spans: bool | None = None  # None: not probed
         self._sampling: list[Sampling] = []  # of each chunk
         # The counter that ExecutionSample samples; "": time; None: not known yet.  The first chunk with a period

@@ -10,11 +10,8 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import FormatError, hexdump
-from fastprof.core.log import Log
-from fastprof.core.model import Model
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT, Options
-from fastprof.core.source import Source
+from fastprof.core.options import LENIENT
 from fastprof.formats.jfr.chunk import CHECKPOINT_NBYTES, HEADER_NBYTES, MAGIC, Chunk, Place, checkpoint, header
 from fastprof.formats.jfr.reported import REPORTED
 
@@ -35,11 +32,10 @@ class Survey(NativeReader):
     format = "jfr"
     _r: fp_jfr_reader
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
-        self._r = owned(lib.fp_jfr_reader_new(model.c), lib.fp_jfr_reader_free, "the JFR decoder")
-        self._lenient = self._r.lenient = options[LENIENT]
-        self._survey_log = log
+    def start(self) -> None:
+        self._r = owned(lib.fp_jfr_reader_new(self.model.c), lib.fp_jfr_reader_free, "the JFR decoder")
+        self._lenient = self._r.lenient = self.options[LENIENT]
+        self._survey_log = self.log
         self._phase = WALK
         self._failed = False  # lenient: the range is damaged
         self._is_stream = False  # the input is read chunk by chunk

@@ -5,12 +5,10 @@ from __future__ import annotations
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.c_memory import owned
-from fastprof.core.log import Log
-from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT, Options
+from fastprof.core.options import LENIENT
 from fastprof.core.reported import counts_of
-from fastprof.core.source import Source
 from fastprof.formats.mojo.reported import REPORTED
 
 if TYPE_CHECKING:
@@ -36,9 +34,8 @@ class MojoReader(NativeReader):
     decode = lib.fp_mojo_feed
     renews_stacks = True
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
-        self._r = owned(lib.fp_mojo_new(model.c, options[LENIENT]), lib.fp_mojo_free, "the reader of MOJO")
+    def start(self) -> None:
+        self._r = owned(lib.fp_mojo_new(self.model.c, self.options[LENIENT]), lib.fp_mojo_free, "the reader of MOJO")
 
     def answer(self, batch: fp_batch) -> None:
         """The descriptions are read: the mode decides which values samples have."""

@@ -12,12 +12,10 @@ from fastprof.core.c_memory import owned
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError, UsageError, check
 from fastprof.core.folder import File
-from fastprof.core.log import Log
 from fastprof.core.messages import Message
-from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
-from fastprof.core.options import LENIENT, Options
+from fastprof.core.model import MAX_VALUE_TYPES, Part, ValueType
+from fastprof.core.options import LENIENT
 from fastprof.core.reported import counts_of
-from fastprof.core.source import Source
 from fastprof.core.tar import is_tar, members
 from fastprof.formats.oprofile import ADD_UP, LOGS, SPEC
 from fastprof.formats.oprofile.cpus import CPU_TYPES
@@ -72,16 +70,15 @@ class OProfileReader(Reader):
     format = "oprofile"
     view = "graph"
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
-        self._r = owned(lib.fp_oprofile_reader_new(options[LENIENT]), lib.fp_oprofile_reader_free, "sample files")
-        self._files = members(source, self._lose_archive if options[LENIENT] else None)
-        self._merged = set(options[ADD_UP])
+    def start(self) -> None:
+        self._r = owned(lib.fp_oprofile_reader_new(self.options[LENIENT]), lib.fp_oprofile_reader_free, "sample files")
+        self._files = members(self.source, self._lose_archive if self.options[LENIENT] else None)
+        self._merged = set(self.options[ADD_UP])
         if "all" in self._merged:
             self._merged |= {"cpu", "lib", "tid", "tgid", "unitmask"}
         if "tgid" in self._merged:
             self._merged.add("tid")
-        self._single = source.folder is None and not is_tar(source.head)
+        self._single = self.source.folder is None and not is_tar(self.source.head)
         chosen = [*self._chosen()]
         self._merged |= _compared(chosen)
         self._groups = self._sorted(chosen)
@@ -89,7 +86,7 @@ class OProfileReader(Reader):
         if len(self._classes) > MAX_VALUE_TYPES:
             detail = f"events, counts and unit masks make {len(self._classes):,} value types, expected up to "
             raise FormatError(
-                source.name,
+                self.source.name,
                 self.format,
                 Message(
                     "{detail}{MAX_VALUE_TYPES:,}; choose some with {--spec}",
@@ -101,7 +98,7 @@ class OProfileReader(Reader):
         self._class_at = {class_: at for at, class_ in enumerate(self._classes)}
         self._parts: dict[PartKey, int] = {}
         self._part = 0
-        self._images = Images(source, self._files, model, options, log)
+        self._images = Images(self.source, self._files, self.model, self.options, self.log)
         self._samples: list[Counter[str]] = [Counter() for _ in self._classes]  # by image
         self._cpu_types: dict[str, None] = {}
         self._group: Group | None = None
@@ -111,7 +108,7 @@ class OProfileReader(Reader):
         self._header: fp_oprofile_header | None = None  # of the group's first file
         self._from: Loaded | None = None
         self._to: Loaded | None = None
-        read_abi(source, self._files, self._r)
+        read_abi(self.source, self._files, self._r)
 
     # ---- which files
 

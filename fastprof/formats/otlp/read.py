@@ -10,9 +10,8 @@ from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError, check
-from fastprof.core.log import Log
-from fastprof.core.model import Model, Part, ValueType
-from fastprof.core.options import LENIENT, Options
+from fastprof.core.model import Part, ValueType
+from fastprof.core.options import LENIENT
 from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
@@ -111,13 +110,12 @@ class OtlpReader(Reader):
         }
     )
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
-        new = lib.fp_otlp_reader_new(model.c, options[LENIENT])
+    def start(self) -> None:
+        new = lib.fp_otlp_reader_new(self.model.c, self.options[LENIENT])
         self._r = r = owned(new, lib.fp_otlp_reader_free, "the OTLP decoder")
-        r.input = model.input()
+        r.input = self.model.input()
         for name, text in WORDS.items():
-            setattr(r.words, name, model.intern(text))
+            setattr(r.words, name, self.model.intern(text))
         self._err = ffi.new("struct fp_err *")
         self._pass = lib.FP_OTLP_SCAN
         self._part = -1

@@ -7,12 +7,9 @@ from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Writer
 from fastprof.core.errors import check_sums
-from fastprof.core.log import Log
-from fastprof.core.model import Batch, Model, Part, ValueType
-from fastprof.core.options import Options
+from fastprof.core.model import Batch, Part, ValueType
 from fastprof.core.parts import comments_of, descriptions_of, match_values, merge_parts, remarks_of
 from fastprof.core.reported import counts_of
-from fastprof.core.sink import Sink
 from fastprof.core.spill import Groups
 from fastprof.core.varint import varint
 from fastprof.formats.otlp import ENCODING
@@ -72,13 +69,12 @@ class OtlpWriter(Writer):
     format = "otlp"
     view = "stacks"
 
-    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
-        super().__init__(model, sink, options, log)
-        self._w = w = owned(lib.fp_otlp_writer_new(model.c), lib.fp_otlp_writer_free, "the OTLP encoder")
+    def start(self) -> None:
+        self._w = w = owned(lib.fp_otlp_writer_new(self.model.c), lib.fp_otlp_writer_free, "the OTLP encoder")
         for name, text in _KEYS.items():
-            setattr(w.keys, name, model.intern(text))
-        named = sink.path is not None and _is_json(sink.path)
-        self._json = options[ENCODING] == "json" if options[ENCODING] else named
+            setattr(w.keys, name, self.model.intern(text))
+        named = self.sink.path is not None and _is_json(self.sink.path)
+        self._json = self.options[ENCODING] == "json" if self.options[ENCODING] else named
         self._err = ffi.new("struct fp_err *")
         self._types: list[ValueType] | None = None
         self._columns: dict[int, list[int]] = {}  # part -> column of each value type, -1 for none

@@ -10,12 +10,9 @@ from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.branches import BRANCHES, apart, most, none
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import FormatError
-from fastprof.core.log import Log
 from fastprof.core.messages import Message
-from fastprof.core.model import Model
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT, MAX_MEMORY, Options
-from fastprof.core.source import Source
+from fastprof.core.options import LENIENT, MAX_MEMORY
 from fastprof.core.spill import MOST_ROUNDS, Spilled
 from fastprof.formats.perf import CPUS
 from fastprof.formats.perf.container import (
@@ -63,21 +60,20 @@ class PerfReader(NativeReader):
     remarks = frozenset({"side-records"})
     _r: fp_perf_reader
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
-        self._r = r = owned(lib.fp_perf_reader_new(model.c), lib.fp_perf_reader_free, "the perf.data decoder")
-        r.lenient = options[LENIENT]
-        r.cpu_labels = options[CPUS]
-        r.input = model.input()
-        r.rounds.most = min(options[MAX_MEMORY], MOST_ROUNDS)
+    def start(self) -> None:
+        self._r = r = owned(lib.fp_perf_reader_new(self.model.c), lib.fp_perf_reader_free, "the perf.data decoder")
+        r.lenient = self.options[LENIENT]
+        r.cpu_labels = self.options[CPUS]
+        r.input = self.model.input()
+        r.rounds.most = min(self.options[MAX_MEMORY], MOST_ROUNDS)
         self._header = Header("<", True)
-        self._events = events = Events(r, model)
+        self._events = events = Events(r, self.model)
         self._columns = Columns(r, events)
         self._features = Features("<")
         self._inflate = Inflate()
         self._spilled = Spilled()
-        self._files = files = Files(options)
-        self._tables, self._dumps = Tables(files), Dumps(files, log)
+        self._files = files = Files(self.options)
+        self._tables, self._dumps = Tables(files), Dumps(files, self.log)
         self._own_kernel: tuple[int, int] | None = None  # its name and this machine's build id, both strings
 
     # ---- the container

@@ -6,12 +6,10 @@ from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.branches import BRANCHES, most, none, value_types
 from fastprof.core.c_memory import address_of, owned
-from fastprof.core.log import Log
-from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT, Options
+from fastprof.core.options import LENIENT
 from fastprof.core.reported import coded, counts_of
-from fastprof.core.source import Source
 from fastprof.formats.perf_script import COMM_FRAMES, has_only_branches, may_have_branches
 from fastprof.formats.perf_script._lexer import Lexer
 from fastprof.formats.perf_script.reported import REPORTED
@@ -39,19 +37,18 @@ class PerfScriptReader(NativeReader):
     renews_stacks = True
     remarks = frozenset({"comments"})
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
+    def start(self) -> None:
         self._lexer = Lexer(
-            address_of(model.c),
-            options[LENIENT],
-            options[COMM_FRAMES],
-            model.input(),
-            model.intern("[unknown]"),
-            model.intern("comm"),
+            address_of(self.model.c),
+            self.options[LENIENT],
+            self.options[COMM_FRAMES],
+            self.model.input(),
+            self.model.intern("[unknown]"),
+            self.model.intern("comm"),
         )
         self._n_comments = 0  # that parts have
-        self._is_only_branches = has_only_branches(source.head)
-        self.addresses = options[BRANCHES] or may_have_branches(source.head)
+        self._is_only_branches = has_only_branches(self.source.head)
+        self.addresses = self.options[BRANCHES] or may_have_branches(self.source.head)
         self._b: fp_perf_script_branches | None = None  # reads branches, if there are no other rows
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:

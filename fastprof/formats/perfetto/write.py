@@ -5,11 +5,8 @@ from __future__ import annotations
 from fastprof.core._c import lib
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Writer
-from fastprof.core.log import Log
-from fastprof.core.model import Batch, Model
-from fastprof.core.options import Options
+from fastprof.core.model import Batch
 from fastprof.core.reported import counts_of
-from fastprof.core.sink import Sink
 from fastprof.core.thread_ids import ThreadIds, Threads
 from fastprof.formats.perfetto.reported import REPORTED
 
@@ -24,10 +21,9 @@ class PerfettoWriter(Writer):
     format = "perfetto"
     view = "timeline"
 
-    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
-        super().__init__(model, sink, options, log)
-        self._w = owned(lib.fp_perfetto_new(model.c), lib.fp_perfetto_free, "the Perfetto writer")
-        self._threads = Threads(model, _MOST_PID, _MOST_TID)
+    def start(self) -> None:
+        self._w = owned(lib.fp_perfetto_new(self.model.c), lib.fp_perfetto_free, "the Perfetto writer")
+        self._threads = Threads(self.model, _MOST_PID, _MOST_TID)
         self._seen: list[tuple[int, ThreadIds, int]] = []  # threads and their parts
 
     def put(self, batch: Batch) -> None:

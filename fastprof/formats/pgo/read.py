@@ -12,10 +12,9 @@ from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.c_memory import owned
 from fastprof.core.compiled import NAMES
 from fastprof.core.errors import FormatError
-from fastprof.core.log import Log
-from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT, Options
+from fastprof.core.options import LENIENT
 from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.formats.pgo import BINARY_MAGIC, EXTBINARY_MAGIC
@@ -52,19 +51,18 @@ class LlvmReader(NativeReader):
     view = "stacks"
     renews_stacks = True
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
-        self._is_ext = source.head.startswith(EXTBINARY_MAGIC)
+    def start(self) -> None:
+        self._is_ext = self.source.head.startswith(EXTBINARY_MAGIC)
         self._b: fp_pgo_binary | None = None
-        if self._is_ext or source.head.startswith(BINARY_MAGIC):
-            new = lib.fp_pgo_binary_new(model.c, options[LENIENT])
+        if self._is_ext or self.source.head.startswith(BINARY_MAGIC):
+            new = lib.fp_pgo_binary_new(self.model.c, self.options[LENIENT])
             self._b = owned(new, lib.fp_pgo_binary_free, "the reader of sample profiles")
             self._p = self._b.rows
         else:
-            text = lib.fp_pgo_reader_new(model.c, options[LENIENT])
+            text = lib.fp_pgo_reader_new(self.model.c, self.options[LENIENT])
             self._p = owned(text, lib.fp_pgo_reader_free, "the reader of sample profiles")
         types = [ValueType(name, "count") for name in NAMES]
-        self.part = model.add_part(Part(types, extra={"default_sample_type": types[0].name}))
+        self.part = self.model.add_part(Part(types, extra={"default_sample_type": types[0].name}))
         self._n_sections = 0
 
     def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:

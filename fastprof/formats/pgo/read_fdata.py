@@ -8,12 +8,10 @@ from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.branches import value_types
 from fastprof.core.c_memory import owned
-from fastprof.core.log import Log
-from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT, Options
+from fastprof.core.options import LENIENT
 from fastprof.core.reported import counts_of
-from fastprof.core.source import Source
 from fastprof.formats.pgo.reported import REPORTED
 
 if TYPE_CHECKING:
@@ -29,16 +27,15 @@ class FdataReader(NativeReader):
     view = "stacks"
     renews_stacks = True
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
-        event = _EVENT.match(source.head)
-        new = lib.fp_pgo_fdata_new(model.c, options[LENIENT], event is not None)
+    def start(self) -> None:
+        event = _EVENT.match(self.source.head)
+        new = lib.fp_pgo_fdata_new(self.model.c, self.options[LENIENT], event is not None)
         self._p = owned(new, lib.fp_pgo_fdata_free, "the reader of fdata")
         types = value_types()
         if event:
             name = event[1].decode("utf-8", "replace").strip().rstrip(":")
             types = [ValueType(name or "samples", "count")]
-        self.part = model.add_part(Part(types, extra={"default_sample_type": types[0].name}))
+        self.part = self.model.add_part(Part(types, extra={"default_sample_type": types[0].name}))
 
     def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         return lib.fp_pgo_fdata_feed(self._p, in_, batch, err)

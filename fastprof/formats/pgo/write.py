@@ -10,11 +10,9 @@ from fastprof.core.branches import NAMES
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Writer
 from fastprof.core.errors import FastprofError, check_sums, inputs_of
-from fastprof.core.log import Log, percent
+from fastprof.core.log import percent
 from fastprof.core.messages import Message, counted
-from fastprof.core.model import Batch, Model, ValueType
-from fastprof.core.options import Options
-from fastprof.core.sink import Sink
+from fastprof.core.model import Batch, ValueType
 from fastprof.formats.pgo import ENCODING, GCOV_LAYOUT, NEST, rank
 from fastprof.formats.pgo.binary import binary, extbinary
 from fastprof.formats.pgo.gcov import gcov
@@ -38,9 +36,8 @@ class CountsWriter(Writer):
 
     view = "graph"
 
-    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
-        super().__init__(model, sink, options, log)
-        self.counts = owned(lib.fp_counts_new(model.c), lib.fp_counts_free, "counts of instructions")
+    def start(self) -> None:
+        self.counts = owned(lib.fp_counts_new(self.model.c), lib.fp_counts_free, "counts of instructions")
         self._err = ffi.new("struct fp_err *")
         self.is_graph, self.value = True, ValueType("")
 

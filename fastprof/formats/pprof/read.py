@@ -8,12 +8,10 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import check
-from fastprof.core.log import Log
-from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT, Options
+from fastprof.core.options import LENIENT
 from fastprof.core.reported import counts_of
-from fastprof.core.source import Source
 from fastprof.formats.pprof.reported import REPORTED
 
 if TYPE_CHECKING:
@@ -33,9 +31,8 @@ class PprofReader(NativeReader):
     renews_stacks = True
     remarks = frozenset({"unknown-fields", "label-sets", "wide-line-numbers", "negative-line-numbers"})  # of tables
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
-        r = lib.fp_pprof_reader_new(model.c, options[LENIENT])
+    def start(self) -> None:
+        r = lib.fp_pprof_reader_new(self.model.c, self.options[LENIENT])
         self._r = owned(r, lib.fp_pprof_reader_free, "the pprof decoder")
         self._err = ffi.new("struct fp_err *")
 

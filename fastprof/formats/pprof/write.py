@@ -7,12 +7,10 @@ from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Writer
 from fastprof.core.errors import check_sums
-from fastprof.core.log import Log
-from fastprof.core.model import Batch, Model, Part, ValueType
-from fastprof.core.options import INT64, Options
+from fastprof.core.model import Batch, Part, ValueType
+from fastprof.core.options import INT64
 from fastprof.core.parts import comments_of, descriptions_of, match_values, merge_parts, program_of, remarks_of
 from fastprof.core.reported import counts_of
-from fastprof.core.sink import Sink
 from fastprof.formats.pprof import COMMENTS, NAME_ADDRESSES, TIME
 from fastprof.formats.pprof.reported import REPORTED
 
@@ -26,18 +24,17 @@ class PprofWriter(Writer):
     format = "pprof"
     view = "stacks"
 
-    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
-        super().__init__(model, sink, options, log)
-        self._w = w = owned(lib.fp_pprof_writer_new(model.c), lib.fp_pprof_writer_free, "the pprof encoder")
-        w.words.pid, w.words.tid = model.intern("pid"), model.intern("tid")
-        w.words.no_stack = model.intern("[no stack]")
-        w.name_addresses = options[NAME_ADDRESSES]
+    def start(self) -> None:
+        self._w = w = owned(lib.fp_pprof_writer_new(self.model.c), lib.fp_pprof_writer_free, "the pprof encoder")
+        w.words.pid, w.words.tid = self.model.intern("pid"), self.model.intern("tid")
+        w.words.no_stack = self.model.intern("[no stack]")
+        w.name_addresses = self.options[NAME_ADDRESSES]
         self._err = ffi.new("struct fp_err *")
         self._types: list[ValueType] | None = None
         self._columns: dict[int, list[int]] = {}  # part -> column of each sample type, -1 for none
         self._used: list[Part] = []
-        if sink.path is None or not sink.path.endswith((".pb", ".pprof.raw")):
-            sink.gzip()
+        if self.sink.path is None or not self.sink.path.endswith((".pb", ".pprof.raw")):
+            self.sink.gzip()
         lib.fp_wire_put_bytes(self.out, 6, b"", 0)  # string 0
 
     def _string(self, text: str | bytes) -> int:

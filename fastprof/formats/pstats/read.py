@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from fastprof.core._c import lib
 from fastprof.core.c_memory import owned
-from fastprof.core.log import Log
-from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT, Options
+from fastprof.core.options import LENIENT
 from fastprof.core.reported import counts_of
-from fastprof.core.source import Source
 from fastprof.formats.pstats import VALUE_TYPES
 from fastprof.formats.pstats.reported import REPORTED
 
@@ -23,12 +21,13 @@ class PstatsReader(NativeReader):
     view = "graph"
     decode = lib.fp_pstats_feed
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
+    def start(self) -> None:
         self._r = owned(
-            lib.fp_pstats_reader_new(model.c, options[LENIENT]), lib.fp_pstats_reader_free, "the reader of pstats"
+            lib.fp_pstats_reader_new(self.model.c, self.options[LENIENT]),
+            lib.fp_pstats_reader_free,
+            "the reader of pstats",
         )
-        self.part = model.add_part(Part([*_TYPES], extra={"default_sample_type": "time"}))
+        self.part = self.model.add_part(Part([*_TYPES], extra={"default_sample_type": "time"}))
 
     def finish(self) -> None:
         r = self._r

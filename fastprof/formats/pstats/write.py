@@ -6,11 +6,8 @@ from fastprof.core._c import ffi, lib
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Writer
 from fastprof.core.errors import check_sums
-from fastprof.core.log import Log
-from fastprof.core.model import Batch, Model, ValueType
-from fastprof.core.options import Options
+from fastprof.core.model import Batch, ValueType
 from fastprof.core.reported import counts_of
-from fastprof.core.sink import Sink
 from fastprof.formats.pstats import SECONDS, VALUE_TYPES
 from fastprof.formats.pstats.reported import REPORTED
 
@@ -21,9 +18,8 @@ class PstatsWriter(Writer):
     format = "pstats"
     view = "graph"
 
-    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
-        super().__init__(model, sink, options, log)
-        self._w = owned(lib.fp_pstats_writer_new(model.c), lib.fp_pstats_writer_free, "the writer of pstats")
+    def start(self) -> None:
+        self._w = owned(lib.fp_pstats_writer_new(self.model.c), lib.fp_pstats_writer_free, "the writer of pstats")
         self._err = ffi.new("struct fp_err *")
         self._types: dict[ValueType, None] = {}
 

@@ -27,13 +27,12 @@ class SmallJsonReader(NativeReader):
     value_types: ClassVar[tuple[tuple[str, str], ...]]  # names and units
     decode = lib.fp_small_json_feed
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
-        new = lib.fp_small_json_new(model.c, self.shape, options[LENIENT])
+    def start(self) -> None:
+        new = lib.fp_small_json_new(self.model.c, self.shape, self.options[LENIENT])
         self._r = owned(new, lib.fp_small_json_free, "the reader")
         types = [ValueType(name, unit) for name, unit in self.value_types]
         if types:
-            self.part = model.add_part(Part(types, extra={"default_sample_type": types[0].name}))
+            self.part = self.model.add_part(Part(types, extra={"default_sample_type": types[0].name}))
 
     def finish(self) -> None:
         self.log.count_all(REPORTED, counts_of(self._r))
@@ -112,10 +111,10 @@ class StackprofReader(SmallJsonReader):
     value_types = ()
     renews_stacks = True
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
-        self._r.is_marshal = source.head.startswith(b"\4\b")
-        if not source.search(_RAW, _LONGEST):
+    def start(self) -> None:
+        super().start()
+        self._r.is_marshal = self.source.head.startswith(b"\4\b")
+        if not self.source.search(_RAW, _LONGEST):
             self.view, self._r.is_graph = "graph", 1
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:

@@ -10,12 +10,10 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import FormatError
-from fastprof.core.log import Log
-from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
+from fastprof.core.model import MAX_VALUE_TYPES, Part, ValueType
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT, Options
+from fastprof.core.options import LENIENT
 from fastprof.core.reported import counts_of
-from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
 from fastprof.formats.speedscope import EVENTED
 from fastprof.formats.speedscope.reported import REPORTED
@@ -35,15 +33,14 @@ class SpeedscopeReader(NativeReader):
 
     format = "speedscope"
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
+    def start(self) -> None:
         self.source.spool()  # two passes; and the first profile may be far from the beginning
         first = self.source.search(_TYPE, _LONGEST)
         self.view = "timeline" if first and first[1] == b"evented" else "stacks"
-        wanted = options[EVENTED]
+        wanted = self.options[EVENTED]
         if self.view == "stacks" and self.source.search(_EVENTED, _LONGEST):
             self.view, self.other_view = ("timeline", "") if wanted else ("stacks", "timeline")
-        new = lib.fp_speedscope_read_new(model.c, options[LENIENT])
+        new = lib.fp_speedscope_read_new(self.model.c, self.options[LENIENT])
         self._r = owned(new, lib.fp_speedscope_read_free, "the reader of speedscope's JSON")
         self._file = Spilled()
         self._read = 0  # bytes of the kept values in the file

@@ -8,12 +8,9 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Writer
-from fastprof.core.log import Log
-from fastprof.core.model import Batch, Model, Part
-from fastprof.core.options import Options
+from fastprof.core.model import Batch, Part
 from fastprof.core.parts import comments_of, default_value
 from fastprof.core.reported import counts_of
-from fastprof.core.sink import Sink
 from fastprof.core.spill import Groups
 from fastprof.core.thread_ids import Threads
 from fastprof.core.version import __version__
@@ -44,11 +41,10 @@ class SpeedscopeWriter(Writer):
     view = "stacks"
     costless = frozenset({"zero-values"})
 
-    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
-        super().__init__(model, sink, options, log)
-        self._w = owned(lib.fp_speedscope_new(model.c), lib.fp_speedscope_free, "the writer of speedscope's JSON")
+    def start(self) -> None:
+        self._w = owned(lib.fp_speedscope_new(self.model.c), lib.fp_speedscope_free, "the writer of speedscope's JSON")
         self._packed = Groups()
-        self._threads = Threads(model, 0, 0)
+        self._threads = Threads(self.model, 0, 0)
         self._names: dict[int, str] = {}  # by group
         self._n_parts = 0
         self._taken: dict[tuple[str, str], int] = {}  # views and names, and how many groups would have them

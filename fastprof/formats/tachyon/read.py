@@ -9,12 +9,10 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import FormatError, check
-from fastprof.core.log import Log
-from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT, Options
+from fastprof.core.options import LENIENT
 from fastprof.core.reported import counts_of
-from fastprof.core.source import Source
 from fastprof.formats.tachyon.reported import REPORTED
 
 if TYPE_CHECKING:
@@ -36,15 +34,16 @@ class TachyonReader(NativeReader):
     view = "stacks"
     renews_stacks = True
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
-        source.spool()
-        self._size = source.size or 0
-        self._r = owned(lib.fp_tachyon_new(model.c, options[LENIENT]), lib.fp_tachyon_free, "the reader of Tachyon")
+    def start(self) -> None:
+        self.source.spool()
+        self._size = self.source.size or 0
+        self._r = owned(
+            lib.fp_tachyon_new(self.model.c, self.options[LENIENT]), lib.fp_tachyon_free, "the reader of Tachyon"
+        )
         self._err = ffi.new("struct fp_err *")
-        order = "<" if source.head[:4] == b"HCAT" else ">"
+        order = "<" if self.source.head[:4] == b"HCAT" else ">"
         self._r.swap = order == ">"
-        head, foot = source.read_at(0, _HEAD), source.read_at(max(self._size - _FOOTER, 0), _FOOTER)
+        head, foot = self.source.read_at(0, _HEAD), self.source.read_at(max(self._size - _FOOTER, 0), _FOOTER)
         if self._size < _HEAD + _FOOTER:
             self._fail("the file is shorter than its header and footer", self._size, lib.FP_E_TRUNCATED)
         found: tuple[Any, ...] = ()
@@ -69,12 +68,12 @@ class TachyonReader(NativeReader):
             self._fail(f"the interval is {interval:,} us, expected 1 to 2^50", 20)
         name = _MODES[mode - 1] if 0 < mode <= len(_MODES) else "wall"
         self._r.start_us, self._r.interval_ns = found[5], interval * 1000
-        self._r.input = self._input = model.input()
+        self._r.input = self._input = self.model.input()
         part = Part([ValueType(name, "nanoseconds"), ValueType("samples", "count")])
         part.extra["default_sample_type"] = name
-        self.part = model.add_part(part)
-        log.facts |= {"python": ".".join(map(str, found[1:4])), "interval_us": interval}
-        log.facts |= {"mode": "all" if mode == 4 else name} if mode else {}
+        self.part = self.model.add_part(part)
+        self.log.facts |= {"python": ".".join(map(str, found[1:4])), "interval_us": interval}
+        self.log.facts |= {"mode": "all" if mode == 4 else name} if mode else {}
         self._plain = ffi.new("struct fp_window *")  # a window of decompressed samples
         self._window = b""
         self._stream: Any = None

@@ -9,12 +9,11 @@ from datetime import date
 from fastprof.core._typing import TYPE_CHECKING, ClassVar
 from fastprof.core.c_memory import address_of
 from fastprof.core.errors import FormatError
-from fastprof.core.log import Log
-from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT, Options
+from fastprof.core.options import LENIENT
 from fastprof.core.reported import coded
-from fastprof.core.source import WINDOW, Source
+from fastprof.core.source import WINDOW
 from fastprof.formats.texts._raw import PprofRaw
 from fastprof.formats.texts._stacks import LuaJIT, Rprof, Tracers
 from fastprof.formats.texts._trees import Ghc, Instruments
@@ -44,10 +43,9 @@ class TextReader(NativeReader):
     parser: ClassVar[type[Lines]]  # unless _new_parser makes another
     default: ClassVar[int] = 0  # value type
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
+    def start(self) -> None:
         self.lines = self._new_parser()
-        self.part = model.add_part(self._new_part())
+        self.part = self.model.add_part(self._new_part())
 
     def _new_parser(self) -> Lines:
         return self.parser(address_of(self.model.c), self.options[LENIENT])

@@ -38,15 +38,14 @@ class TraceEventReader(NativeReader):
     view = "timeline"
     decode = lib.fp_trace_event_feed
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
+    def start(self) -> None:
         self._r: fp_trace_event_read = ffi.NULL
-        self._threads = ThreadNames(model)
+        self._threads = ThreadNames(self.model)
         self._file = Spilled()
         self._blocks: list[list[int]] = []  # of runs in the file: offset, bytes left
         self._merged, self._left = self._file, self._blocks  # file and blocks of the runs being merged
         self._windows: list[fp_trace_event_record] = []
-        ticks = 0 if re.search(rb'"otherData"\s*:\s*\{[^{}]*"unit"\s*:\s*"ticks"', source.head) else 1_000_000_000
+        ticks = 0 if re.search(rb'"otherData"\s*:\s*\{[^{}]*"unit"\s*:\s*"ticks"', self.source.head) else 1_000_000_000
         self._ticks = ticks
         self._numbers: list[int] = []  # of parts, by document
         self._parts: list[list[Part]] = []  # these

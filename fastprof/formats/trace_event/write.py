@@ -6,11 +6,8 @@ from fastprof.core._c import ffi, lib
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Writer
 from fastprof.core.errors import check_sums
-from fastprof.core.log import Log
-from fastprof.core.model import Batch, Model, Part
-from fastprof.core.options import Options
+from fastprof.core.model import Batch, Part
 from fastprof.core.reported import counts_of
-from fastprof.core.sink import Sink
 from fastprof.core.thread_ids import ThreadIds, Threads
 from fastprof.core.version import __version__
 from fastprof.formats.trace_event import ARGS
@@ -25,14 +22,13 @@ class TraceEventWriter(Writer):
     format = "trace-event"
     view = "timeline"
 
-    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
-        super().__init__(model, sink, options, log)
+    def start(self) -> None:
         self._w = owned(
-            lib.fp_trace_event_write_new(model.c), lib.fp_trace_event_write_free, "the writer of trace events"
+            lib.fp_trace_event_write_new(self.model.c), lib.fp_trace_event_write_free, "the writer of trace events"
         )
-        self._w.args = options[ARGS]
+        self._w.args = self.options[ARGS]
         self._err = ffi.new("struct fp_err *")
-        self._threads = Threads(model, _MOST, _MOST)
+        self._threads = Threads(self.model, _MOST, _MOST)
         self._seen: list[tuple[int, ThreadIds, Part]] = []
         self._begun = False
 

@@ -6,12 +6,10 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.allocators import NAMES
 from fastprof.core.c_memory import owned
-from fastprof.core.log import Log
-from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT, Options
+from fastprof.core.options import LENIENT
 from fastprof.core.reported import counts_of
-from fastprof.core.source import Source
 from fastprof.formats.valgrind.places import Places
 from fastprof.formats.valgrind.reported import REPORTED
 
@@ -43,10 +41,11 @@ class DhatReader(NativeReader):
     allocator = True
     renews_stacks = True
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
+    def start(self) -> None:
         self.distinct = True
-        self._d = owned(lib.fp_dhat_new(model.c, options[LENIENT]), lib.fp_dhat_free, "the reader of DHAT profiles")
+        self._d = owned(
+            lib.fp_dhat_new(self.model.c, self.options[LENIENT]), lib.fp_dhat_free, "the reader of DHAT profiles"
+        )
 
     def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         d = self._d

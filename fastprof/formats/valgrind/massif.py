@@ -8,12 +8,10 @@ from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.allocators import NAMES
 from fastprof.core.c_memory import address_of
 from fastprof.core.errors import FormatError
-from fastprof.core.log import Log
-from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT, Options
+from fastprof.core.options import LENIENT
 from fastprof.core.reported import coded
-from fastprof.core.source import Source
 from fastprof.formats.valgrind import SNAPSHOT
 from fastprof.formats.valgrind._massif import Lexer
 from fastprof.formats.valgrind.places import Places
@@ -40,12 +38,11 @@ class MassifReader(NativeReader):
     view = "stacks"
     allocator = True
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
-        source.spool()
-        self._lexer = Lexer(address_of(model.c), options[LENIENT])
+    def start(self) -> None:
+        self.source.spool()
+        self._lexer = Lexer(address_of(self.model.c), self.options[LENIENT])
         self._header: dict[bytes, bytes] = {}
-        self._places = Places(model)
+        self._places = Places(self.model)
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
         yield 0, None

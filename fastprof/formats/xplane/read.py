@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.c_memory import owned
-from fastprof.core.log import Log
-from fastprof.core.model import Model, Part
+from fastprof.core.model import Part
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT, MAX_MEMORY, Options
+from fastprof.core.options import LENIENT, MAX_MEMORY
 from fastprof.core.reported import counts_of
-from fastprof.core.source import Source
 from fastprof.core.spill import MOST_ROUNDS, Spilled
 from fastprof.formats.xplane.reported import REPORTED
 
@@ -29,14 +27,13 @@ class XplaneReader(NativeReader):
     view = "timeline"
     decode = lib.fp_xplane_feed
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
+    def start(self) -> None:
         self._r = owned(
-            lib.fp_xplane_new(model.c, options[LENIENT]), lib.fp_xplane_free, "the reader of XLA's profiles"
+            lib.fp_xplane_new(self.model.c, self.options[LENIENT]), lib.fp_xplane_free, "the reader of XLA's profiles"
         )
-        self._r.rounds.most = min(options[MAX_MEMORY], MOST_ROUNDS)
+        self._r.rounds.most = min(self.options[MAX_MEMORY], MOST_ROUNDS)
         self._spilled = Spilled()
-        self.part = model.add_part(Part(extra={"ticks_per_second": 10**12}))
+        self.part = self.model.add_part(Part(extra={"ticks_per_second": 10**12}))
 
     def ranges(self) -> Iterator[tuple[int, int | None]]:
         self._r.input = self.model.input()

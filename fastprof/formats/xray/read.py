@@ -8,13 +8,11 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import check
-from fastprof.core.log import Log
 from fastprof.core.messages import counted
-from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.model import Batch, Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.reported import counts_of
-from fastprof.core.source import Source
 from fastprof.formats.xray import PROGRAM
 from fastprof.formats.xray.reported import REPORTED
 from fastprof.symbols import DEMANGLE, SYMBOLS
@@ -45,20 +43,19 @@ class XRayReader(NativeReader):
     format = "xray"
     view = "timeline"
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
-        self.x = x = owned(lib.fp_xray_new(model.c, options[LENIENT]), lib.fp_xray_free, "the XRay decoder")
+    def start(self) -> None:
+        self.x = x = owned(lib.fp_xray_new(self.model.c, self.options[LENIENT]), lib.fp_xray_free, "the XRay decoder")
         self._err = ffi.new("struct fp_err *")
         nbytes = ffi.new("size_t *")
-        self._check(lib.fp_xray_header(x, source.head, len(source.head), nbytes, self._err))
+        self._check(lib.fp_xray_header(x, self.source.head, len(self.source.head), nbytes, self._err))
         self._header_nbytes = int(nbytes[0])
-        self._names = _load_names(options)
+        self._names = _load_names(self.options)
         self._unnamed = 0
         self._numbers: dict[int, Function] = {}  # by function of the model
         self._seen = ffi.new("uint8_t[]", 1)
         self.functions: dict[int, int] = {}  # of the model, by function id
-        program = options[PROGRAM] or (self._names.maps[0].program if self._names else "")
-        self._object = model.object(program) if program else 0
+        program = self.options[PROGRAM] or (self._names.maps[0].program if self._names else "")
+        self._object = self.model.object(program) if program else 0
         profile = x.mode in (lib.FP_XRAY_PROFILE, lib.FP_XRAY_PROFILE_RAW)
         if profile:
             self.view = "stacks"
@@ -68,7 +65,7 @@ class XRayReader(NativeReader):
         else:
             part.extra["ticks_per_second"] = int(x.ticks_per_second)
         part.descriptions = [(b"Source", self._describe().encode())]
-        self.part = model.add_part(part)
+        self.part = self.model.add_part(part)
 
     def _describe(self) -> str:
         x = self.x

@@ -8,11 +8,8 @@ from fastprof.core._c import ffi, lib
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Writer
 from fastprof.core.errors import FastprofError, inputs_of
-from fastprof.core.log import Log
-from fastprof.core.model import Batch, Model, Part
-from fastprof.core.options import Options
+from fastprof.core.model import Batch, Part
 from fastprof.core.reported import counts_of
-from fastprof.core.sink import Sink
 from fastprof.formats.xray.reported import REPORTED
 
 _ID_LIMIT = 1 << 28  # a function record has 28 bits for the id
@@ -33,9 +30,8 @@ class XRayWriter(Writer):
     format = "xray"
     view = "timeline"
 
-    def __init__(self, model: Model, sink: Sink, options: Options, log: Log) -> None:
-        super().__init__(model, sink, options, log)
-        self._w = owned(lib.fp_xray_write_new(model.c), lib.fp_xray_write_free, "the XRay writer")
+    def start(self) -> None:
+        self._w = owned(lib.fp_xray_write_new(self.model.c), lib.fp_xray_write_free, "the XRay writer")
         self._begun = False
         self._dropped = 0  # rows
         self._ids = ffi.new("uint32_t[]", 64)
