@@ -67,15 +67,12 @@ REASONS = {
     "a": (
         """Distinct stacks that stay in the model take about 40 bytes for each context.  They need not stay where the
 reader adds a stack again when it occurs again (pprof, OTLP, folded, gperftools, JFR, perf.data, perf script, archives,
-heaps as text, DHAT) and the target keeps none (pprof, OTLP, folded, gperftools, speedscope, the Firefox Profiler unless
-samples have times, call graphs, pages, differences, queries that do not read `stack_id`): then their sums are
-written to the temporary file as walks of the tree ([architecture.md](architecture.md#batch-and-model)). Other targets
-keep the stacks of all rows. Of an archive, each context of the profile that is being read takes 12 bytes.""",
-        {
-            "stacks": "convert to (archive|parquet|arrow)|info|archive add",
-            "recording": "info",
-            "timeline": "(merge two|diff) to pprof",
-        },
+heaps as text, DHAT): their sums are written to the temporary file as walks of the tree
+([architecture.md](architecture.md#batch-and-model)), archives and tables are written in rounds of 500,000 contexts, and
+`info` counts contexts by sorted hashes.  They stay if the Firefox Profiler's samples have times, in queries that read
+`stack_id`, for chosen sizes (`--budget`) and in merges and differences of timelines.  Of an archive written before
+these rounds, each context of the profile that is being read takes 12 bytes.""",
+        {"timeline": "(merge two|diff) to pprof"},
     ),
     "b": (
         """The estimate of stacks keeps each place and arc of the graph, and up to 2 million contexts (64 MiB)
@@ -117,7 +114,7 @@ here, in the 2,000 lines of one file.""",
     "j": (
         """A section of a store that is compressed with an earlier one needs that one and zstandard's tables for
 both.""",
-        {"timeline": "archive add", "graph": "archive add"},
+        dict.fromkeys(("timeline", "stacks", "graph"), "archive add"),
     ),
 }
 

@@ -189,9 +189,10 @@ class Pipeline(NamedTuple):
         keeps = self.holds.keeps_stacks or {*self.joined} & bridges.KEEP_STACKS
         if keeps or copied != self.holds.table or not self._may_empty_stacks:
             return rows
-        from fastprof.bridges.room import within
+        from fastprof.bridges.room import STACK_BYTES, within
 
-        return within(self.options[bridges.MAX_MEMORY], rows, model)
+        most = self.holds.stacks_at_a_time or self.options[bridges.MAX_MEMORY] // STACK_BYTES
+        return within(most, rows, model)
 
     def _watch(self, model: Model, log: Log) -> Any:
         """What counts losses on the way to the end; None if the rows reach it unchanged and it holds everything."""
@@ -377,7 +378,7 @@ def _pipeline(
     joined = placed(bridges.AFTER, facts._replace(distinct=_is_distinct(branches)))
     if bridges.THREAD_ROOTS in joined:
         holds = holds._replace(threads=True, lacks=holds.lacks - {"thread-names"})
-    _tell(branches, joined, options, holds, keeps_stacks=end.writes and holds.keeps_stacks and not joined)
+    _tell(branches, joined, options, holds, keeps_stacks=end.writes and not joined)
     _check(inputs, view, holds, options)
     used.update(bridges.COMMON_VALUES.options if several else ())
     plan.used.update(_used(used, inputs, view, holds))
@@ -423,7 +424,9 @@ def _is_distinct(branches: list[Branch]) -> bool:
 
 def _tell(branches: Any, joined: list[Operator], options: Options, holds: Capabilities, *, keeps_stacks: bool) -> None:
     """Let readers of stacks begin to add up rows, if an operator does so before anything looks at single ones, and add
-    stacks only once, if these rows reach a writer that keeps them.  `holds`: whether it takes branches."""
+    stacks only once, if these rows reach a writer that keeps them, or as many as it wants at a time.  `holds`: what
+    the writer holds."""
+    keeps_stacks &= holds.keeps_stacks or holds.stacks_at_a_time > 0
     for branch, input_ in ((one, input_) for one in branches for input_ in one.inputs):
         input_.branches = holds.branches
         input_.keeps_stacks = keeps_stacks and not branch.operators and not branch.bridge

@@ -29,14 +29,15 @@ enum {
 enum fp_archive_positions { FP_ARCHIVE_INSTR = 1, FP_ARCHIVE_BB = 2, FP_ARCHIVE_LINE = 4 };
 
 /* Appends a TABLES payload to `out`: the entries of each table i from from[i] on.
- * Sets from[i] to the table's end.  0. */
-int fp_archive_tables_write(const struct fp_model *m, uint32_t *from, struct fp_buf *out);
+ * Sets from[i] to the table's end.  `forgotten`: stacks that the archive had before those of the model, which got their
+ * ids anew.  0, or FP_E_OVERFLOW for more stacks than ids. */
+int fp_archive_tables_write(const struct fp_model *m, uint32_t *from, uint32_t forgotten, struct fp_buf *out);
 
 /* Maps the ids of an archive to ids of the model, which differ if the model has entries from other inputs.  Id 0 is
  * always 0.  Tables are in the order of TABLES. */
 struct fp_archive_ids {
     struct fp_model *model; /* borrowed */
-    uint32_t n[9];          /* entries of each table so far, 0 included */
+    uint32_t n[9];          /* entries of each table so far, 0 included; stacks: since some were forgotten */
     uint32_t *to[9];        /* archive's id -> model's id */
     /* FP_THREAD_INPUT: a row for each input number of the archive, and the model's number for each row */
     struct fp_table inputs;
@@ -50,6 +51,7 @@ struct fp_archive_ids {
      * of those in `made`, 0 of others */
     uint32_t *stacks, *made, cap_stacks, n_made, cap_made;
     uint32_t n_renewed; /* of the model: when this changes, no stack is made */
+    uint32_t forgotten; /* stacks that were forgotten: an id here is the archive's less this */
     int32_t differ;     /* some id differs */
     int32_t appends; /* rows are not looked up: equal ones get several ids, and the model's tables cannot be searched */
     uint32_t cap_inputs;
@@ -62,13 +64,17 @@ void fp_archive_ids_free(struct fp_archive_ids *ids);
  * 0, or an error whose offset is relative to `p`. */
 int fp_archive_tables_read(struct fp_archive_ids *ids, const uint8_t *p, size_t n, struct fp_err *err);
 
+/* No later payload refers to a stack so far: they take no more memory. */
+void fp_archive_ids_forget(struct fp_archive_ids *ids);
+
 /* Encodes rows into chunks.  These fields describe the chunk so far: the rows put
  * since the last flush. */
 struct fp_archive_enc {
     uint32_t rows;
     uint32_t view;
-    uint64_t nbytes;   /* roughly the bytes held, to decide when to flush */
-    uint64_t time_min; /* timeline, stacks with times; min > max if no row has a time */
+    uint32_t forgotten; /* set by the caller: as for fp_archive_tables_write */
+    uint64_t nbytes;    /* roughly the bytes held, to decide when to flush */
+    uint64_t time_min;  /* timeline, stacks with times; min > max if no row has a time */
     uint64_t time_max;
     uint32_t n_threads; /* distinct thread ids in `threads`, in order of appearance */
     uint32_t *threads;

@@ -31,7 +31,10 @@ static inline void put_delta(struct fp_buf *stream, uint64_t *last, uint64_t v) 
 int fp_archive_stacks_put(struct fp_archive_encoder *e, const struct fp_batch *b, uint32_t positions) {
     (void)positions;
     struct fp_archive_stacks *s = e->stacks;
-    for (uint32_t i = 0; i < b->n; i++) put_delta(&e->streams[S_STACK], &s->stack, b->stack[i]);
+    for (uint32_t i = 0; i < b->n; i++) {
+        const uint64_t stack = b->stack[i];
+        put_delta(&e->streams[S_STACK], &s->stack, stack ? stack + e->pub.forgotten : 0);
+    }
     for (uint32_t i = 0; i < b->n; i++) put_delta(&e->streams[S_TIME], &s->time, b->time[i]);
     for (uint32_t i = 0; i < b->n; i++) put_delta(&e->streams[S_THREAD], &s->thread, b->thread[i]);
     for (uint32_t i = 0; i < b->n; i++) put_delta(&e->streams[S_LABEL], &s->label, b->label[i]);
@@ -66,10 +69,21 @@ static int pull_ids(struct fp_archive_cur *c, uint64_t *last, uint32_t *out, uin
     return c->bad ? FP_E_MALFORMED : 0;
 }
 
+static int pull_stacks(struct fp_archive_decoder *d, uint32_t *out, uint32_t n) {
+    const uint32_t forgotten = d->ids->forgotten;
+    const uint64_t limit = (uint64_t)d->ids->n[FP_T_STACKS] + forgotten;
+    if (pull_ids(&d->streams[S_STACK], &d->stacks->stack, out, n, limit)) return FP_E_MALFORMED;
+    for (uint32_t i = 0; forgotten && i < n; i++) {
+        if (out[i] && out[i] <= forgotten) return FP_E_MALFORMED;
+        out[i] -= out[i] ? forgotten : 0;
+    }
+    return 0;
+}
+
 int fp_archive_stacks_pull(struct fp_archive_decoder *d, struct fp_batch *b, uint32_t n, const char **what) {
     struct fp_archive_stacks *s = d->stacks;
     *what = "stack of a row";
-    if (pull_ids(&d->streams[S_STACK], &s->stack, b->stack + b->n, n, d->ids->n[FP_T_STACKS])) return FP_E_MALFORMED;
+    if (pull_stacks(d, b->stack + b->n, n)) return FP_E_MALFORMED;
     *what = "thread of a row";
     if (pull_ids(&d->streams[S_THREAD], &s->thread, b->thread + b->n, n, d->ids->n[FP_T_THREADS]))
         return FP_E_MALFORMED;

@@ -48,8 +48,9 @@ static uint32_t input_of(struct fp_archive_ids *ids, uint32_t own) {
     return ids->model_inputs[id];
 }
 
-int fp_archive_tables_write(const struct fp_model *m, uint32_t *from, struct fp_buf *out) {
+int fp_archive_tables_write(const struct fp_model *m, uint32_t *from, uint32_t forgotten, struct fp_buf *out) {
     const struct fp_strings *s = &m->strings;
+    if (forgotten > FP_NO_ID - m->stacks.n) return FP_E_OVERFLOW;
     fp_archive_varint(out, from[0]);
     fp_archive_varint(out, s->n - from[0]);
     for (uint32_t i = from[0]; i < s->n; i++) fp_archive_varint(out, s->start[i + 1] - s->start[i]);
@@ -57,8 +58,8 @@ int fp_archive_tables_write(const struct fp_model *m, uint32_t *from, struct fp_
     from[0] = s->n;
     for (unsigned k = 0; k < FP_ARCHIVE_TABLES - 1; k++) {
         const struct fp_table *t = fp_archive_table_of((struct fp_model *)m, k);
-        uint32_t first = from[k + 1];
-        fp_archive_varint(out, first);
+        const uint32_t first = from[k + 1], before = k + 1 == FP_T_STACKS ? forgotten : 0;
+        fp_archive_varint(out, first + before);
         fp_archive_varint(out, t->n - first);
         uint32_t at = 0;
         for (const uint8_t *word = shapes[k]; *word != FP_SHAPE_END; word++) {
@@ -66,6 +67,7 @@ int fp_archive_tables_write(const struct fp_model *m, uint32_t *from, struct fp_
             for (uint32_t i = first; i < t->n; i++) {
                 const uint32_t *row = fp_table_row(t, i) + at;
                 uint64_t v = *word == FP_SHAPE_WIDE ? fp_words_u64(row) : *row;
+                if (before && v && fp_archive_target_of(*word, k + 1) == FP_T_STACKS) v += before;
                 fp_archive_varint(out, fp_zig(v - last));
                 last = v;
             }
@@ -108,7 +110,9 @@ static int read_table(struct fp_archive_ids *ids, unsigned k, const uint8_t *p, 
                       struct fp_err *err) {
     const unsigned own = k + 1;
     uint32_t first = fp_archive_cur_u32(c), n = fp_archive_cur_u32(c), columns = fp_archive_columns_of(k);
-    if (c->bad || first != ids->n[own] || n > (size_t)(c->end - c->p) / columns)
+    const uint32_t before = own == FP_T_STACKS ? ids->forgotten : 0;
+    if (c->bad || first != (uint64_t)ids->n[own] + before || n > (size_t)(c->end - c->p) / columns ||
+        n > FP_NO_ID - first)
         return malformed(err, p, c, "range of a table");
     struct fp_archive_cur column[6];
     uint64_t last[6] = {0};
@@ -131,6 +135,7 @@ static int read_table(struct fp_archive_ids *ids, unsigned k, const uint8_t *p, 
                 if (v > UINT32_MAX) return malformed(err, p, &column[j], "number in a table");
                 row[at++] = (uint32_t)v;
             } else {
+                if (before && v && target == own) v = v > before ? v - before : UINT64_MAX;
                 if (v >= ids->n[target]) return malformed(err, p, &column[j], "reference in a table");
                 row[at++] = keeps && target == own ? (uint32_t)v : ids->to[target][v];
             }
@@ -146,6 +151,12 @@ static int read_table(struct fp_archive_ids *ids, unsigned k, const uint8_t *p, 
             add_id(ids, own, fp_table_intern(fp_archive_table_of(ids->model, k), row));
     }
     return 0;
+}
+
+void fp_archive_ids_forget(struct fp_archive_ids *ids) {
+    ids->forgotten += ids->n[FP_T_STACKS] - 1;
+    ids->n[FP_T_STACKS] = 1;
+    ids->n_made = 0;
 }
 
 int fp_archive_tables_read(struct fp_archive_ids *ids, const uint8_t *p, size_t n, struct fp_err *err) {

@@ -133,9 +133,9 @@ struct fp_model {
      * set `is_refused`: they do so no longer. */
     uint32_t n_waiting;
     int32_t is_refused;
+    uint32_t n_emptied; /* how often fp_model_empty_stacks was called */
 
     /* private from here on */
-    uint32_t n_emptied; /* how often fp_model_empty_stacks was called */
     uint32_t n_renewed; /* how often that happened or frames were replaced: readers then add their stacks again */
     struct fp_frames *replaced[FP_FRAMES_STEPS]; /* see fp_model_replace_frames */
     /* by frame: (parent, node) of the last stack that ended with it.  Stacks share their outer frames, so most stacks

@@ -444,7 +444,7 @@ int fp_ends_tables_samples(struct fp_ends_tables *t, const struct fp_batch *in, 
         }
         uint32_t leaf = 0;
         if (c[FUNCTION].items && leaf_of(t, stack, &leaf, err)) return err->code;
-        put_u32(&c[STACK], row, stack);
+        put_u32(&c[STACK], row, stack ? stack + t->forgotten : 0);
         put_u32(&c[FUNCTION], row, leaf);
         if (leaf) has_value(&c[FUNCTION], row);
         put_thread(m, &c[THREAD], row, thread);
@@ -483,7 +483,7 @@ static void put_frame(struct fp_ends_tables *t, uint32_t stack, struct fp_ends_c
     put_text(t, &t->functions, &c[FUNCTION], row, name);
     const uint32_t *at = fp_table_row(&m->frames, frame), *place = fp_table_row(&m->lines, line);
     const uint32_t function = line ? place[FP_LINE_FUNCTION] : 0;
-    put_u32(&c[STACK], row, stack);
+    put_u32(&c[STACK], row, stack + t->forgotten);
     put_u32(&c[DEPTH], row, (t->n_chain - t->n_left) / 2);
     put_text(t, &t->files, &c[FILE], row, fp_table_row(&m->functions, function)[FP_FUNCTION_FILE]);
     if (line && place[FP_LINE_LINE]) {
@@ -504,6 +504,8 @@ static void put_frame(struct fp_ends_tables *t, uint32_t stack, struct fp_ends_c
 int fp_ends_tables_frames(struct fp_ends_tables *t, const struct fp_batch *in, uint32_t *from,
                           struct fp_ends_columns *out, struct fp_err *err) {
     const struct fp_model *m = t->model;
+    if (t->leaves_after != t->forgotten && t->cap_leaves) memset(t->leaves, 0, t->cap_leaves * sizeof *t->leaves);
+    t->leaves_after = t->forgotten;
     for (; *from < in->n; ++*from) {
         const uint32_t stack = in->stack[*from];
         if (!t->n_left) { /* otherwise some of its frames did not fit before */

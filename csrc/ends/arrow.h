@@ -80,7 +80,8 @@ struct fp_ends_tables {
      * are ids of the model (a sample is kept whatever its function); a row without a time is in no range of times. */
     struct fp_mask only_threads, only_functions;
     uint64_t first_time, last_time; /* both included; 0 and UINT64_MAX: any time */
-    uint32_t only_counted;          /* spans: all are built, but no column is read, so nothing is written */
+    uint32_t forgotten;    /* stacks before those of the model, which got their ids anew: ids of the table follow on */
+    uint32_t only_counted; /* spans: all are built, but no column is read, so nothing is written */
     /* private from here on */
     struct fp_model *model;
     struct fp_utf8_names unique; /* texts of strings that are not UTF-8 */
@@ -93,8 +94,8 @@ struct fp_ends_tables {
     uint32_t cap_owners;
     uint32_t *leaves; /* samples: by frame 1 + the number of its function's text, or 0.  frames: by stack whether it was
                          seen */
-    uint32_t cap_leaves;
-    uint32_t *chain; /* frames: (frame, line) of the rest of a stack, leaf first */
+    uint32_t cap_leaves, leaves_after; /* `forgotten` then */
+    uint32_t *chain;                   /* frames: (frame, line) of the rest of a stack, leaf first */
     uint32_t cap_chain, n_chain, n_left;
 };
 

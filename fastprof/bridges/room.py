@@ -56,9 +56,8 @@ class Room:
         return full
 
 
-def within(max_memory: int, rows: Iterable[Batch], model: Model) -> Iterator[Batch]:
-    """The rows; the model's stacks are removed when they take more bytes, as nothing refers to earlier ones."""
-    most = max_memory // STACK_BYTES
+def within(most: int, rows: Iterable[Batch], model: Model) -> Iterator[Batch]:
+    """The rows; the model's stacks are removed when there are more than `most`, as nothing refers to earlier ones."""
     for batch in rows:
         yield batch
         if model.count("stacks") > most:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from fastprof import plan
 from fastprof.bridges import OPERATORS, SELECT
+from fastprof.bridges.sums.sorted_runs import Words
+from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.engine import Capabilities, Reader, Summary
+from fastprof.core.c_memory import owned
+from fastprof.core.engine import STACKS_AT_A_TIME, Capabilities, Reader, Summary
 from fastprof.core.errors import FastprofError
 from fastprof.core.log import Log
 from fastprof.core.model import KINDS, OPS, Model, Part
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
 # Rows are counted while they are read.
 END = plan.End(
     "info",
-    holds=Capabilities(names=False),
+    holds=Capabilities(names=False, keeps_stacks=False, stacks_at_a_time=STACKS_AT_A_TIME),
     performs=tuple(one._replace(options=()) for one in OPERATORS),
     options=FINDING,
     single=True,
@@ -97,13 +101,14 @@ def described(pipelines: Sequence[plan.Pipeline], model: Model, options: Options
 
 def _summarize(pipeline: plan.Pipeline, model: Model, log: Log, coverage: Coverage | None) -> Summary:
     """The sums of all rows."""
-    summary = Summary()
+    summary, contexts = Summary(), _Contexts(model)
     rows = summary.seen(pipeline.rows(model, log), model)
     if coverage:
         rows = coverage.seen(rows)
     if pipeline.view != "timeline":
         for _ in rows:
             pass
+        summary.stacks = contexts.count()
         return summary
     from fastprof.bridges.fold.fold import repaired
 
@@ -112,6 +117,28 @@ def _summarize(pipeline: plan.Pipeline, model: Model, log: Log, coverage: Covera
     log.repairs.take(folded.repairs)
     log.take_warnings(folded)
     return summary
+
+
+class _Contexts:
+    """Counts distinct stacks, of which some are removed from the model from time to time (csrc/ends/distinct.h)."""
+
+    def __init__(self, model: Model) -> None:
+        self._model, self._runs = model, Words(lib.FP_MERGE_KEY)
+        model.spills.append(self._spill)
+
+    def _spill(self) -> None:
+        if self._model.count("stacks") > 1:
+            found = owned(lib.fp_distinct_new(self._model.c), lib.fp_distinct_free, "the contexts")
+            self._runs.add(partial(lib.fp_distinct_pull, found))
+
+    def count(self) -> int:
+        """After the last row."""
+        self._model.spills.remove(self._spill)
+        if not len(self._runs):
+            return self._model.count("stacks") - 1
+        self._spill()
+        merge, some = self._runs.merge(), ffi.new("uint64_t[]", 1 << 15)
+        return sum(iter(lambda: merge.pull(some, len(some)), 0)) // self._runs.width
 
 
 # Keys of a part's `extra` that describe the recording; others are data of rows.

@@ -14,16 +14,22 @@ import pytest
 
 import fastprof
 from bench.grown import Pprof
+from fastprof import plan
 from fastprof.bridges import room
 from fastprof.bridges.project import project
 from fastprof.bridges.sums import sorted_runs
+from fastprof.cli import main
 from fastprof.core._c import lib
 from fastprof.core.engine import Scan
 from fastprof.core.model import Batch, Model, Part, ValueType, empty
+from fastprof.core.source import Source
+from fastprof.formats.archive.index import codec_of, load
+from fastprof.formats.archive.sections import FORGET
+from fastprof.verbs import info
 from fastprof.verbs.function_costs import FunctionCosts
 from fastprof.verbs.page.contexts import Shown
 from fastprof.verbs.profile import table_end
-from tests.reference import gperftools
+from tests.reference import archive, gperftools
 from tests.support.archives import write_archive
 from tests.support.distinct import INPUTS
 from tests.support.paths import REPO
@@ -299,3 +305,114 @@ def test_names_are_looked_up_where_they_change_ids_or_rows() -> None:
     named = [("frames", {"address"}), ("samples", {"stack_id"}), ("samples", {"function"})]
     assert all(table_end(name, Scan(frozenset(columns))).holds.names for name, columns in named)
     assert not table_end("samples", Scan(frozenset({"cpu", "labels"}))).holds.names
+
+
+def few_at_a_time(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
+    """Archives, tables and `info` remove stacks beyond n."""
+    writing = plan.writing
+
+    def few(target: Any, code: str = "") -> plan.End:
+        end = writing(target, code)
+        return end._replace(holds=end.holds._replace(stacks_at_a_time=n)) if end.holds.stacks_at_a_time else end
+
+    monkeypatch.setattr(plan, "writing", few)
+    monkeypatch.setattr(info, "END", info.END._replace(holds=info.END.holds._replace(stacks_at_a_time=n)))
+
+
+def rounds_of(path: Path) -> int:
+    source = Source(path)
+    found = load(source, codec_of(source), lenient=False)
+    (member,) = map(found.member, found.chosen(source))
+    return 1 + sum(type_ == FORGET for _, type_, _ in member.sections)
+
+
+def of_archive(path: Path, folder: Path) -> bytes:
+    fastprof.convert(path, folder / "out.pb")
+    return (folder / "out.pb").read_bytes()
+
+
+@pytest.mark.parametrize("source", ["in.pb", "in.folded", "in.prof"])
+def test_archives_with_stacks_in_rounds_are_the_same_profile(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also copied, merged, added to a store and with a part of their rows; contexts are counted once."""
+    INPUTS["stacks"](tmp_path / "in.pb", 7_000)
+    if source != "in.pb":
+        fastprof.convert([tmp_path / "in.pb"] * 2, tmp_path / source)
+    fastprof.convert(tmp_path / source, tmp_path / "whole.fpa")
+    expected = of_archive(tmp_path / "whole.fpa", tmp_path)
+    contexts = fastprof.info(tmp_path / "whole.fpa").facts["contexts"]
+    fastprof.merge([tmp_path / source] * 2, tmp_path / "two.pb")
+    few_at_a_time(monkeypatch, 5_000)
+    fastprof.convert(tmp_path / source, tmp_path / "rounds.fpa")
+    assert rounds_of(tmp_path / "rounds.fpa") > 2
+    fastprof.convert(tmp_path / "rounds.fpa", tmp_path / "copy.fpa")
+    assert (tmp_path / "copy.fpa").read_bytes() == (tmp_path / "rounds.fpa").read_bytes()
+    assert main(["archive", "add", "-q", *(f"{tmp_path / name}" for name in ("store.fpa", source, "rounds.fpa"))]) == 0
+    for path in ("rounds.fpa", "store.fpa:*in*", "store.fpa:*rounds*"):
+        assert of_archive(f"{tmp_path / path}", tmp_path) == expected, path  # type: ignore[arg-type]
+    assert fastprof.info(tmp_path / "rounds.fpa").facts["contexts"] == contexts
+    assert fastprof.info(tmp_path / source).facts["contexts"] == contexts
+    fastprof.merge([tmp_path / "rounds.fpa", tmp_path / source], tmp_path / "merged.fpa")
+    fastprof.convert(tmp_path / "two.pb", tmp_path / "two.folded")
+    fastprof.convert(tmp_path / "merged.fpa", tmp_path / "merged.folded")
+    assert sorted((tmp_path / "merged.folded").open()) == sorted((tmp_path / "two.folded").open())
+
+
+def test_the_reference_reader_reads_stacks_in_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    INPUTS["stacks"](tmp_path / "in.pb", 500)
+
+    def rows() -> list[Any]:
+        fastprof.convert(tmp_path / "in.pb", tmp_path / "out.fpa")
+        (profile,) = archive.read((tmp_path / "out.fpa").read_bytes())
+        stacks = profile.tables["stacks"]
+
+        def frames(stack: int) -> tuple[int, ...]:
+            return (*frames(stacks[stack][0]), stacks[stack][1]) if stack else ()
+
+        return [(frames(columns["stack"]), values) for _, columns, values in profile.rows]
+
+    expected = rows()
+    few_at_a_time(monkeypatch, 1_000)
+    assert rows() == expected and rounds_of(tmp_path / "out.fpa") > 1
+
+
+def test_rounds_do_not_depend_on_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    INPUTS["stacks"](tmp_path / "in.pb", 2_000)
+    few_at_a_time(monkeypatch, 3_000)
+    for to in ("archive", "parquet", "arrow"):
+        found = []
+        for limit in (1, 1 << 30):
+            fastprof.convert(tmp_path / "in.pb", tmp_path / "out", to=to, max_memory=limit)
+            found.append((tmp_path / "out").read_bytes())
+        assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("to", ["parquet", "arrow"])
+def test_tables_of_stacks_in_rounds_can_be_joined(to: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    INPUTS["stacks"](tmp_path / "in.pb", 2_000)
+
+    def tables(folder: str) -> list[tuple[str, ...]]:
+        """The functions of the stack of each sample."""
+        found = []
+        for table in ("samples", "frames"):
+            fastprof.convert(tmp_path / "in.pb", tmp_path / f"{folder}-{table}", to=to, table=table)
+            found.append(read(tmp_path / f"{folder}-{table}").to_pylist())
+        stacks: dict[int, list[str]] = {}
+        for row in found[1]:
+            assert row["depth"] == len(stacks.setdefault(row["stack_id"], []))
+            stacks[row["stack_id"]].append(row["function"])
+        return [tuple(stacks[row["stack_id"]]) for row in found[0]]
+
+    def read(path: Path) -> Any:
+        if to == "parquet":
+            from pyarrow import parquet
+
+            return parquet.read_table(path)
+        with pyarrow.ipc.open_stream(path.read_bytes()) as stream:
+            return stream.read_all()
+
+    expected = tables("whole")
+    few_at_a_time(monkeypatch, 3_000)
+    assert tables("rounds") == expected and len({*expected}) > 1_900

@@ -197,6 +197,15 @@ class _Table:
         self._samples = 0
         self._err, self._at = ffi.new("struct fp_err *"), ffi.new("uint32_t *")
         self._begin()
+        if name in TABLES["stacks"]:
+            model.spills.append(self._forget)
+
+    def _forget(self) -> None:
+        """The model's stacks are about to be removed: later ones get the ids after theirs."""
+        forgotten = self.c.forgotten + self._model.count("stacks") - 1
+        if forgotten >= int(lib.FP_NO_ID) - self._model.count("stacks"):
+            raise FastprofError(f"{inputs_of(self._model)}table {self.name}: more than 2^32 contexts")
+        self.c.forgotten = forgotten
 
     def _begin(self) -> None:
         self._rows = owned(
@@ -255,6 +264,8 @@ class _Table:
         if self._rows.n or not self._given:
             yield self._full()
         c, log = self.c, self._log
+        if self.name in TABLES["stacks"]:
+            self._model.spills.remove(self._forget)
         log.count(REPORTED["call-arguments"], c.arguments)
         log.count(REPORTED["replaced-bytes"], c.replaced)
         log.count(REPORTED["jumps"], c.jumps)

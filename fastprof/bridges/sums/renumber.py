@@ -23,6 +23,10 @@ def renumbered(batches: Iterable[Batch], model: Model) -> tuple[Iterator[Batch],
 def _renumbered(batches: Iterable[Batch], model: Model, to: Model) -> Iterator[Batch]:
     c = owned(lib.fp_remap_new(model.c, to.c), lib.fp_remap_free, "the tables of merged profiles")
     err = ffi.new("struct fp_err *")
+    n_emptied = int(model.c.n_emptied)
     for batch in batches:
+        if model.c.n_emptied != n_emptied:
+            n_emptied = int(model.c.n_emptied)
+            to.empty_stacks()  # the writer of its stacks may have to write those so far
         check_sums(lib.fp_remap_batch(c, batch.c, err), err, model, "merge")
         yield batch

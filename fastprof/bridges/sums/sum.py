@@ -153,6 +153,7 @@ class StackSums:
         self._max_memory = options[MAX_MEMORY]
         self._room = Room(self._max_memory, not holds.renews_stacks)
         self._drops_rows = holds.renews_stacks and not holds.keeps_stacks  # nothing needs stacks of earlier rows
+        self._walked = holds.stacks_at_a_time or _WALKED
         self._runs = _Walks(self._c)
         if holds.renews_stacks:
             model.spills.append(self._spill)
@@ -267,7 +268,7 @@ class StackSums:
         try:
             for batch in batches_of("stacks", len(columns), part, pull, int(self._c.keys.n) if in_memory else None):
                 yield batch
-                if not in_memory and self._drops_rows and self._model.count("stacks") > _WALKED:
+                if not in_memory and self._drops_rows and self._model.count("stacks") > self._walked:
                     self._model.empty_stacks()
         finally:
             self._model.keeps_stacks -= in_memory
@@ -286,7 +287,7 @@ class StackSums:
 
         def pull(batch: fp_batch) -> int:
             self._c.once = self._drops_rows and not self._model.keeps_stacks
-            most = _WALKED if self._c.once else int(lib.FP_NO_ID)
+            most = self._walked if self._c.once else int(lib.FP_NO_ID)
             while True:
                 status = lib.fp_sum_walk(self._c, merge.c, numbers, most, batch, self._err)
                 if self._fits(status, types) != lib.FP_MORE:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastprof.core.engine import NO, SURE, Capabilities, Format
+from fastprof.core.engine import NO, STACKS_AT_A_TIME, SURE, Capabilities, Format
 from fastprof.core.options import Option, Text, Whole
 
 MAGIC = b"\x89FPA\r\n\x1a\n"
@@ -30,7 +30,7 @@ FORMATS = (
         sniff=lambda head: SURE if head.startswith(MAGIC) else NO,
         reader="read:ArchiveReader",
         writer="write:ArchiveWriter",
-        holds=Capabilities(verbatim=True, model_order=True),
+        holds=Capabilities(verbatim=True, model_order=True, keeps_stacks=False, stacks_at_a_time=STACKS_AT_A_TIME),
         selects=(MEMBER,),
         writes=(LEVEL,),
     ),

@@ -29,6 +29,7 @@ from fastprof.formats.archive.sections import (
     BUNDLE,
     END,
     FILE_HEADER_NBYTES,
+    FORGET,
     HEADER_NBYTES,
     INDEX,
     MEMBER,
@@ -479,7 +480,7 @@ def _rebuild(source: Source, codec: Codec, size: int, lenient: bool) -> Archive:
 
 
 def _add(source: Source, codec: Codec, section: Section, members: dict[int, Member], archive: Archive) -> None:
-    known = section.type <= NUMBERS or section.type == BUNDLE
+    known = section.type <= NUMBERS or section.type in (BUNDLE, FORGET)
     if section.type == INDEX or (not known and section.flags & OPTIONAL):
         return
     member = members.setdefault(section.member, Member(section.member))

@@ -7,7 +7,17 @@ from collections.abc import Callable, Sequence
 
 from fastprof.core.varint import varint
 from fastprof.formats.archive.bundle import KINDS
-from fastprof.formats.archive.sections import BASES_OF_BUNDLE, BUNDLE, DIFFERENCE, TABLES, Chunk, Codec, Member
+from fastprof.formats.archive.sections import (
+    BASES_OF_BUNDLE,
+    BUNDLE,
+    DIFFERENCE,
+    FORGET,
+    OPTIONAL,
+    TABLES,
+    Chunk,
+    Codec,
+    Member,
+)
 
 MOST_NBYTES = 64 << 10  # of the payloads in a bundle; for larger profiles headers matter little
 
@@ -53,7 +63,7 @@ class Sections:
             return self._packed(type_, raw, chunk)
         self._held.append((type_, raw, chunk))
         self._left -= len(raw)
-        is_small = self._left >= 0 and sum(one is not None for *_, one in self._held) <= 1
+        is_small = self._left >= 0 and type_ != FORGET and sum(one is not None for *_, one in self._held) <= 1
         return b"" if is_small else self._released()
 
     def _released(self) -> bytes:
@@ -63,7 +73,8 @@ class Sections:
     def _packed(self, type_: int, raw: bytes, chunk: Chunk | None) -> bytes:
         base = self._base_of(type_, self._ranks[type_], raw) if self._base_of else None
         self._ranks[type_] += 1
-        return self._placed(type_, self._codec.pack(type_, self._member.number, raw, base=base), chunk)
+        flags = OPTIONAL if type_ == FORGET else 0
+        return self._placed(type_, self._codec.pack(type_, self._member.number, raw, flags, base), chunk)
 
     def _placed(self, type_: int, data: bytes, chunk: Chunk | None) -> bytes:
         self._member.sections.append((self.at, type_, len(data)))

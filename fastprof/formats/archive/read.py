@@ -13,7 +13,7 @@ from functools import cached_property
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.c_memory import owned
-from fastprof.core.engine import Reader, Summary
+from fastprof.core.engine import STACKS_AT_A_TIME, Reader, Summary
 from fastprof.core.errors import FormatError, UsageError
 from fastprof.core.messages import Message, counted
 from fastprof.core.model import VIEWS, Part, ValueType
@@ -31,6 +31,7 @@ from fastprof.formats.archive.sections import (
     BASED,
     BUNDLE,
     END,
+    FORGET,
     HEADER_NBYTES,
     MEMBER,
     NUMBERS,
@@ -61,7 +62,6 @@ class ArchiveReader(Reader):
 
     format = "archive"
     allocator = True
-    renews_stacks = True
 
     def start(self) -> None:
         # the view, which is stated in the archive, decides which of them apply
@@ -117,6 +117,7 @@ class ArchiveReader(Reader):
             self._part_at.append(self.model.add_part(Part()))
         self._dec = owned(lib.fp_archive_dec_new(self._ids), lib.fp_archive_dec_free, "the archive decoder")
         self._passed_over = self._rows_passed_over = 0
+        self._forgets = False  # once the rows of the batch are read, stacks are forgotten
         self._bases: set[int] = set()  # bases of the sections so far
         self._mask = b""  # of the model's threads: 1 for those to keep
 
@@ -230,6 +231,8 @@ class ArchiveReader(Reader):
 
     def feed(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         try:
+            if self._forgets:
+                return self._forget(batch)
             status = self._rows(batch, err) if self._open else self._next(in_, batch, err)
             while status == lib.FP_DONE and self._inner:
                 inner = self._inner.pop()
@@ -281,7 +284,7 @@ class ArchiveReader(Reader):
         if section.type == PARTS:
             self._take_parts(unpack_metadata(section, raw, list))
         elif section.type == TABLES:
-            self._ids.renews_stacks = not self.keeps_stacks
+            self._ids.renews_stacks = self.renews_stacks
             self._status(lib.fp_archive_tables_read(self._ids, raw, len(raw), err), err)
         elif section.type == ROWS:
             self._payload = raw
@@ -291,6 +294,8 @@ class ArchiveReader(Reader):
             self._open = True
             self._rows_read = 0
             return self._rows(batch, err)
+        elif section.type == FORGET:
+            return self._forget(batch)
         elif section.type == NUMBERS:
             self._take_numbers(unpack_metadata(section, raw, dict))
         elif section.type == END:
@@ -299,6 +304,28 @@ class ArchiveReader(Reader):
             what = f"section of the unknown type {section.type}, written by a later version"
             raise VersionError(section.offset, what)
         return int(lib.FP_DONE)
+
+    def _forget(self, batch: fp_batch) -> int:
+        """End references to stacks, after the rows of the batch."""
+        self._forgets = batch.n > 0 and self.keeps_stacks
+        if self._forgets:
+            return int(lib.FP_FULL)
+        lib.fp_archive_ids_forget(self._ids)
+        if self.keeps_stacks:
+            self.model.empty_stacks()  # a copy forgets the same
+        return int(lib.FP_DONE)
+
+    @property
+    def renews_stacks(self) -> bool:  # type: ignore[override]
+        """Not if a copy keeps them, of which few are needed at any time."""
+        return not (self.keeps_stacks and self._has_few_stacks)
+
+    @cached_property
+    def _has_few_stacks(self) -> bool:
+        """Whether those that rows refer to are few at any time.  Archives with many had no FORGET before 0.1.0."""
+        ends = any(type_ == FORGET for _, type_, _ in self._member.sections)
+        counts: Any = (self._member.end or {}).get("counts", [])
+        return ends or len(counts) < 7 or counts[6] <= STACKS_AT_A_TIME
 
     def _set_filter(self) -> None:
         """Set the exact filter for rows; chunks were selected by the index."""

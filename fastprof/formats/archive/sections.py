@@ -27,7 +27,7 @@ TRAILER = struct.Struct("<QI4s")
 TRAILER_MAGIC = b"FPAE"
 BASES_OF_BUNDLE = struct.Struct("<QQ")  # the offsets of the bases of TABLES and ROWS; 0: none
 
-MEMBER, PARTS, TABLES, ROWS, END, INDEX, NUMBERS, PAGE, BASES, SHARED, BUNDLE = range(1, 12)
+MEMBER, PARTS, TABLES, ROWS, END, INDEX, NUMBERS, PAGE, BASES, SHARED, BUNDLE, FORGET = range(1, 13)
 NAMES = {
     MEMBER: "the head of a profile",
     PARTS: "a section of parts",
@@ -40,6 +40,7 @@ NAMES = {
     BASES: "the bases",
     SHARED: "a section of shared tables",
     BUNDLE: "the bundle of a profile",
+    FORGET: "an end of stacks",
 }
 OPTIONAL, ZSTD, BASED, METADATA, WITHOUT_MAGIC, DIFFERENCE = 1, 2, 4, 8, 32, 64
 _FLAGS = OPTIONAL | ZSTD | BASED | METADATA | WITHOUT_MAGIC | DIFFERENCE

@@ -32,7 +32,7 @@ def united(base: bytes, others: Iterable[bytes], least: float) -> bytes | None:
             return None
     out = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "tables")
     ends = ffi.new("uint32_t[]", [1] * lib.FP_ARCHIVE_TABLES)
-    if lib.fp_archive_tables_write(model.c, ends, out):
+    if lib.fp_archive_tables_write(model.c, ends, 0, out):
         raise MemoryError("no memory for tables")
     few = sum(ends) < least * before
     return None if few or out.n > lib.FP_ARCHIVE_MAX_DIFFERENCE else bytes(ffi.buffer(out.p, out.n))

@@ -25,6 +25,7 @@ from fastprof.formats.archive.packing import BaseOf, Sections
 from fastprof.formats.archive.parts import copied
 from fastprof.formats.archive.sections import (
     END,
+    FORGET,
     INDEX,
     MEMBER,
     NUMBERS,
@@ -48,6 +49,7 @@ CHUNK_ROWS = 1 << 20
 CHUNK_NBYTES = 16 << 20
 _POSITIONS = {"instr": lib.FP_ARCHIVE_INSTR, "bb": lib.FP_ARCHIVE_BB, "line": lib.FP_ARCHIVE_LINE}
 _TABLES = ("strings", "objects", "mappings", "functions", "lines", "frames", "stacks", "labels", "threads")
+_STACKS = _TABLES.index("stacks")
 
 
 class ArchiveWriter(Writer):
@@ -87,6 +89,8 @@ class ArchiveWriter(Writer):
         self._new_parts: dict[int, Any] = {}  # before the chunk
         self._changed_parts: dict[int, Any] = {}  # after it
         self._summary = Summary()
+        self._forgotten = 0  # stacks of the archive before those of the model
+        model.spills.append(self._forget)
 
     # ---- sections ----------------------------------------------------------
 
@@ -161,8 +165,8 @@ class ArchiveWriter(Writer):
         if all(self.model.count(table) == seen for table, seen in zip(_TABLES, self._from, strict=True)):
             return
         functions = range(self._from[3], self.model.count("functions"))
-        if lib.fp_archive_tables_write(self.model.c, self._from, self._payload):
-            raise MemoryError("no memory for the tables")
+        if lib.fp_archive_tables_write(self.model.c, self._from, self._forgotten, self._payload):
+            raise FastprofError(f"{inputs_of(self.model)}archive: the profile has more than 2^32 contexts")
         self._section(TABLES, self._take_payload())
         if self.model.numbers:
             numbers = {i: self.model.numbers[i] for i in functions if i in self.model.numbers}
@@ -188,7 +192,19 @@ class ArchiveWriter(Writer):
         self._write_parts(self._changed_parts)
         self._chunk_parts = {}
 
+    def _forget(self) -> None:
+        """Write all rows so far: the model's stacks are about to be removed."""
+        if self._chunk_parts:
+            self._flush()
+        written = self._from[_STACKS] - 1
+        if written:
+            self._forgotten += written
+            self._from[_STACKS] = 1
+            self._enc.forgotten = self._forgotten
+            self._section(FORGET, b"")
+
     def end(self) -> None:
+        self.model.spills.remove(self._forget)
         if not self._enc:
             if self.view == "any":
                 self.view = "timeline"
@@ -228,6 +244,7 @@ class ArchiveWriter(Writer):
             if c.n_totals:
                 end["totals"] = ffi.unpack(c.totals, c.n_totals)
         end["counts"] = [model.count(table) - 1 for table in _TABLES]
+        end["counts"][_STACKS] += self._forgotten
         self._summary.count(model)
         if self._summary.functions != model.count("functions") - 1:
             end["functions"] = self._summary.functions

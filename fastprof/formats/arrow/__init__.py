@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from fastprof.core.engine import MAYBE, NO, SURE, Capabilities, Format
+from fastprof.core.engine import MAYBE, NO, STACKS_AT_A_TIME, SURE, Capabilities, Format
 
 _TABLE = Capabilities(
     repeats_frames=True,
+    keeps_stacks=False,
+    stacks_at_a_time=STACKS_AT_A_TIME,
     table=True,
     lacks=frozenset(
         {
