@@ -67,7 +67,7 @@ REASONS = {
     "a": (
         """Distinct stacks that stay in the model take about 40 bytes for each context.  They need not stay where the
 reader adds a stack again when it occurs again (pprof, OTLP, folded, gperftools, JFR, perf.data, perf script, archives,
-heaps as text, DHAT): their sums are written to the temporary file as walks of the tree
+speedscope, heaps as text, DHAT): their sums are written to the temporary file as walks of the tree
 ([architecture.md](architecture.md#batch-and-model)), archives and tables are written in rounds of 500,000 contexts, and
 `info` counts contexts by sorted hashes.  They stay if the Firefox Profiler's samples have times, in queries that read
 `stack_id`, for chosen sizes (`--budget`) and in merges and differences of timelines.  Of an archive written before

@@ -191,8 +191,7 @@ class Pipeline(NamedTuple):
             return rows
         from fastprof.bridges.room import STACK_BYTES, within
 
-        most = self.holds.stacks_at_a_time or self.options[bridges.MAX_MEMORY] // STACK_BYTES
-        return within(most, rows, model)
+        return within(self.holds.stacks_at_a_time or self.options[bridges.MAX_MEMORY] // STACK_BYTES, rows, model)
 
     def _watch(self, model: Model, log: Log) -> Any:
         """What counts losses on the way to the end; None if the rows reach it unchanged and it holds everything."""
@@ -378,7 +377,8 @@ def _pipeline(
     joined = placed(bridges.AFTER, facts._replace(distinct=_is_distinct(branches)))
     if bridges.THREAD_ROOTS in joined:
         holds = holds._replace(threads=True, lacks=holds.lacks - {"thread-names"})
-    _tell(branches, joined, options, holds, keeps_stacks=end.writes and not joined)
+    kept = holds.keeps_stacks or holds.stacks_at_a_time > 0
+    _tell(branches, joined, options, holds, keeps_stacks=end.writes and kept and not joined)
     _check(inputs, view, holds, options)
     used.update(bridges.COMMON_VALUES.options if several else ())
     plan.used.update(_used(used, inputs, view, holds))
@@ -424,9 +424,7 @@ def _is_distinct(branches: list[Branch]) -> bool:
 
 def _tell(branches: Any, joined: list[Operator], options: Options, holds: Capabilities, *, keeps_stacks: bool) -> None:
     """Let readers of stacks begin to add up rows, if an operator does so before anything looks at single ones, and add
-    stacks only once, if these rows reach a writer that keeps them, or as many as it wants at a time.  `holds`: what
-    the writer holds."""
-    keeps_stacks &= holds.keeps_stacks or holds.stacks_at_a_time > 0
+    stacks only once, if these rows reach a writer that keeps them.  `holds`: whether it takes branches."""
     for branch, input_ in ((one, input_) for one in branches for input_ in one.inputs):
         input_.branches = holds.branches
         input_.keeps_stacks = keeps_stacks and not branch.operators and not branch.bridge
@@ -448,9 +446,8 @@ def _check(inputs: list[Input], view: str, holds: Capabilities, options: Options
     """Check the options.  Errors: UsageError if they contradict each other or the view."""
     table = options[bridges.TABLE] if holds.table else None
     if table and table not in bridges.TABLES[view]:
-        raise UsageError(
-            f"{inputs[0].name}: a {view} profile has no table {table}, only {', '.join(bridges.TABLES[view])}"
-        )
+        tables = ", ".join(bridges.TABLES[view])
+        raise UsageError(f"{inputs[0].name}: a {view} profile has no table {table}, only {tables}")
     if view == "timeline" and any(one.scale for one in inputs):
         raise UsageError(
             f"{inputs[0].name}: a timeline has no values to weight; write a profile, as pprof or callgrind"

@@ -84,10 +84,15 @@ struct speedscope_reader {
     /* of the current profile: the array that is kept (0: none yet), how many of `kept` were read, whether any were
      * spilled */
     uint32_t kept_of, read;
-    int32_t spilled, pairing;
-    /* the current stack, and the previous one */
+    int32_t pairing;
+    /* the current stack; indices[0 .. n_known) are its frames and what follows of an earlier one, of which it shares
+     * the first `shared`; the first n_nodes have nodes, while n_renewed is the model's */
     uint32_t *indices, *nodes;
-    uint32_t n_stack, n_known, cap_indices, cap_nodes, n_nested;
+    uint32_t n_stack, n_known, shared, n_nodes, n_renewed, cap_indices, cap_nodes, n_nested;
+    int32_t restored; /* the next kept value was read back: `weight`, or -1 for a dropped one */
+    int64_t weight;
+    uint32_t depth; /* of the stack that is read back; UINT32_MAX: dropped */
+    uint32_t moved; /* of a kept sample: numbers kept or read back so far */
 };
 
 static int broken(struct speedscope_reader *r, uint64_t at, const char *what, const char *want, struct fp_err *err) {
@@ -231,34 +236,130 @@ static uint32_t model_frame(struct speedscope_reader *r, uint32_t index) {
     return r->frames[index];
 }
 
-/* Adds a frame to the current stack.  The part shared with the previous stack is known. */
+/* Begins a stack. */
+static void begin_stack(struct speedscope_reader *r, uint32_t shared) {
+    r->n_stack = r->shared = shared;
+}
+
+/* Adds a frame to the current stack. */
 static void push_frame(struct speedscope_reader *r, uint32_t index) {
-    const uint32_t n = r->n_stack;
+    const uint32_t n = r->n_stack++;
     if (n < r->n_known && r->indices[n] == index) {
-        r->n_stack++;
+        r->shared++;
         return;
     }
     fp_array_room(&r->indices, &r->cap_indices, (uint64_t)n + 1, sizeof *r->indices);
-    fp_array_room(&r->nodes, &r->cap_nodes, (uint64_t)n + 1, sizeof *r->nodes);
-    const uint32_t frame = model_frame(r, index);
-    const uint32_t node = fp_model_stack(r->model, n ? r->nodes[n - 1] : 0, frame);
     r->indices[n] = index;
-    r->nodes[n] = node;
-    r->n_known = r->n_stack = n + 1;
+    r->n_known = n + 1;
+    if (r->n_nodes > n) r->n_nodes = n;
 }
 
-/* A sample (-1: dropped) or weight of the list `list`: kept, or combined with the kept one to a row. */
+/* The stacks that follow share nothing with earlier ones. */
+static void forget_stack(struct speedscope_reader *r) {
+    r->n_stack = r->n_known = r->shared = r->n_nodes = 0;
+}
+
+/* The current stack in the model. */
+static uint32_t model_stack(struct speedscope_reader *r) {
+    if (r->n_renewed != r->model->n_renewed) r->n_nodes = 0;
+    r->n_renewed = r->model->n_renewed;
+    fp_array_room(&r->nodes, &r->cap_nodes, r->n_stack, sizeof *r->nodes);
+    for (uint32_t n = r->n_nodes; n < r->n_stack; n++) {
+        const uint32_t frame = model_frame(r, r->indices[n]);
+        const uint32_t node = fp_model_stack(r->model, n ? r->nodes[n - 1] : 0, frame);
+        r->nodes[n] = node;
+        r->n_nodes = n + 1;
+    }
+    return r->n_stack ? r->nodes[r->n_stack - 1] : 0;
+}
+
+static int keep(struct speedscope_reader *r, int64_t number) {
+    if (r->pub.n_kept == FP_SPEEDSCOPE_KEPT) {
+        r->pub.request = FP_SPEEDSCOPE_SPILL;
+        return FP_NEEDS;
+    }
+    r->pub.kept[r->pub.n_kept++] = number;
+    r->moved++;
+    return FP_DONE;
+}
+
+static int read_back(struct speedscope_reader *r, int64_t *number) {
+    if (r->read == r->pub.n_kept) {
+        r->read = 0;
+        r->pub.request = FP_SPEEDSCOPE_REFILL;
+        return FP_NEEDS;
+    }
+    *number = r->pub.kept[r->read++];
+    r->moved++;
+    return FP_DONE;
+}
+
+/* Keeps the current stack: shared << 32 | depth, then two frames a number; a dropped one as -1.
+ *
+ *   [1, 2, 3], [1, 2, 7, 8, 9]  become  0 << 32 | 3, 1 << 32 | 2, 3 << 32,  2 << 32 | 5, 7 << 32 | 8, 9 << 32
+ */
+static int keep_stack(struct speedscope_reader *r, int is_dropped) {
+    int status = FP_DONE;
+    if (!r->moved) status = keep(r, is_dropped ? -1 : (int64_t)((uint64_t)r->shared << 32 | r->n_stack));
+    while (status == FP_DONE && !is_dropped) {
+        const uint64_t at = r->shared + 2 * (uint64_t)(r->moved - 1);
+        if (at >= r->n_stack) break;
+        const uint64_t next = at + 1 < r->n_stack ? r->indices[at + 1] : 0;
+        status = keep(r, (int64_t)((uint64_t)r->indices[at] << 32 | next));
+    }
+    if (status != FP_DONE) return status;
+    r->moved = 0;
+    if (is_dropped) forget_stack(r);
+    return FP_DONE;
+}
+
+/* Reads the next kept stack back.  Again after FP_NEEDS. */
+static int restore_stack(struct speedscope_reader *r, int *is_dropped) {
+    int64_t number = 0;
+    int status = FP_DONE;
+    if (!r->moved) {
+        status = read_back(r, &number);
+        if (status != FP_DONE) return status;
+        r->depth = number == -1 ? UINT32_MAX : (uint32_t)number;
+        if (number == -1)
+            forget_stack(r);
+        else
+            begin_stack(r, (uint32_t)((uint64_t)number >> 32));
+    }
+    *is_dropped = r->depth == UINT32_MAX;
+    while (!*is_dropped && r->n_stack < r->depth) {
+        status = read_back(r, &number);
+        if (status != FP_DONE) return status;
+        push_frame(r, (uint32_t)((uint64_t)number >> 32));
+        if (r->n_stack < r->depth) push_frame(r, (uint32_t)number);
+    }
+    return FP_DONE;
+}
+
+/* The next kept value: a weight, or a stack.  Negative: it was dropped.  FP_DONE, or FP_NEEDS and again. */
+static int restore(struct speedscope_reader *r, int64_t *value) {
+    int is_dropped = 0, status = FP_DONE;
+    if (r->kept_of == SAMPLES)
+        status = r->restored ? FP_DONE : restore_stack(r, &is_dropped);
+    else if (!r->restored)
+        status = read_back(r, &r->weight);
+    if (status != FP_DONE) return status;
+    if (!r->restored && r->kept_of == SAMPLES) r->weight = is_dropped ? -1 : 0;
+    r->restored = 1; /* until there is room for its row */
+    *value = r->weight;
+    return FP_DONE;
+}
+
+/* A sample (the current stack; -1: dropped) or weight of the list `list`: kept, or combined with the kept one to a row.
+ */
 static int add_value(struct speedscope_reader *r, uint32_t list, int64_t value, struct fp_err *err) {
     const struct fp_speedscope_profile *p = of(r);
     struct fp_batch *const out = r->out;
     if (!r->kept_of) r->kept_of = list;
     if (r->kept_of == list && !r->pairing) {
-        if (r->pub.n_kept == FP_SPEEDSCOPE_KEPT) {
-            r->spilled = 1;
-            r->pub.request = FP_SPEEDSCOPE_SPILL;
-            return FP_NEEDS;
-        }
-        r->pub.kept[r->pub.n_kept++] = value;
+        const int status = list == SAMPLES ? keep_stack(r, value < 0) : keep(r, value);
+        if (status != FP_DONE) return status;
+        r->moved = 0;
         r->pub.n_first++;
         return FP_DONE;
     }
@@ -266,24 +367,24 @@ static int add_value(struct speedscope_reader *r, uint32_t list, int64_t value, 
         return broken(r, r->at, "a profile has different numbers of weights and samples", NULL, err);
     if (!r->pairing) {
         r->pairing = 1;
-        r->read = 0;
-        if (r->spilled) {
+        r->read = r->moved = 0;
+        if (r->kept_of == SAMPLES) forget_stack(r);
+        if (r->pub.spills) {
             r->pub.request = FP_SPEEDSCOPE_SPILL; /* spill the rest, then read all of them back */
             return FP_NEEDS;
         }
     }
-    if (r->read == r->pub.n_kept) {
-        r->read = 0;
-        r->pub.request = FP_SPEEDSCOPE_REFILL;
-        return FP_NEEDS;
-    }
+    int64_t kept;
+    if (restore(r, &kept)) return FP_NEEDS;
     if (room(p, out)) return FP_FULL;
-    const int64_t kept = r->pub.kept[r->read++], weight = list == WEIGHTS ? value : kept;
-    const int64_t stack = list == WEIGHTS ? kept : value;
+    r->restored = 0;
+    r->moved = 0;
     r->pub.n_second++;
-    if (stack < 0 || weight < 0) return FP_DONE; /* reported already */
-    const uint32_t i = out->n++;
-    out->stack[i] = (uint32_t)stack;
+    if (value < 0 && list == SAMPLES) forget_stack(r);
+    if (kept < 0 || value < 0) return FP_DONE; /* reported already */
+    const int64_t weight = list == WEIGHTS ? value : kept;
+    const uint32_t stack = model_stack(r), i = out->n++;
+    out->stack[i] = stack;
     for (uint32_t k = 0; k < out->n_values; k++) out->values[(size_t)k * out->cap + i] = k == p->column ? weight : 0;
     out->time[i] = 0;
     out->thread[i] = p->thread;
@@ -339,9 +440,11 @@ static int weight_value(struct speedscope_reader *r, const struct fp_window *in,
 static void next_profile(struct speedscope_reader *r) {
     r->profile++;
     r->kept_of = r->pub.n_kept = r->read = 0;
-    r->spilled = r->pairing = 0;
+    r->pub.spills = 0;
+    r->pairing = r->restored = 0;
     r->pub.n_first = r->pub.n_second = 0;
-    r->n_known = r->n_stack = 0;
+    r->moved = 0;
+    forget_stack(r);
     r->last_time = INT64_MIN;
 }
 
@@ -360,7 +463,8 @@ static int second_begin(void *to, uint32_t kind, struct fp_window *in, struct fp
         case SAMPLE:
         case NOT_SAMPLE:
             r->at = in->base + in->pos;
-            r->n_stack = r->bad = 0;
+            r->bad = 0;
+            begin_stack(r, 0);
             return kind == SAMPLE ? FP_DONE : not_sample(r, err);
         case NESTED: r->n_nested = 0; return FP_DONE;
         case INDEX: return sample_frame(r, in, err);
@@ -373,8 +477,7 @@ static int second_end(void *to, uint32_t kind, struct fp_window *in, struct fp_e
     struct speedscope_reader *r = to;
     switch (kind) {
         case EVENT: return end_event(r, err);
-        case SAMPLE:
-            return add_value(r, SAMPLES, r->bad ? -1 : r->n_stack ? (int64_t)r->nodes[r->n_stack - 1] : 0, err);
+        case SAMPLE: return add_value(r, SAMPLES, r->bad ? -1 : 0, err);
         case NESTED: return r->n_nested == 1 ? FP_DONE : sample_frame(r, in, err);
         case PROFILE:
             if (!of(r)->wanted || r->pub.n_first == r->pub.n_second) return FP_DONE;

@@ -4,10 +4,11 @@
  * chooses how to read each.  The second pass makes rows: an event {"type":"O","frame":0,"at":5} becomes an enter or
  * exit, a sample [0, 1] and its weight a stack.
  *
- * Samples and weights are two arrays.  The one that comes first is kept, 8 bytes a sample, in a buffer that the caller
- * spills when it is full, and reads back.
+ * Samples and weights are two arrays.  The one that comes first is kept in a buffer that the caller spills when it is
+ * full, and reads back: 8 bytes a weight; of a sample the number of frames that it shares with the previous one, and
+ * the others.  A stack enters the model when it becomes a row.
  *
- * Memory: linear in frames, profiles and distinct stacks.
+ * Memory: linear in frames and profiles.
  */
 #pragma once
 
@@ -16,11 +17,13 @@
 
 /* cffi-begin guarded */
 
-enum { FP_SPEEDSCOPE_KEPT = 32768 }; /* samples or weights in memory */
+enum { FP_SPEEDSCOPE_KEPT = 32768 }; /* numbers in memory */
 
 /* What the caller must do after FP_NEEDS, before the next call. */
 enum fp_speedscope_request {
-    FP_SPEEDSCOPE_SPILL = 1, /* append r->kept[0 .. r->n_kept) to the spilled ones, and set n_kept to 0 */
+    /* append r->kept[0 .. r->n_kept) to the spilled ones, and set n_kept to 0; if `spills` is 0, first drop those of an
+     * earlier profile; add 1 to `spills` */
+    FP_SPEEDSCOPE_SPILL = 1,
     FP_SPEEDSCOPE_REFILL = 2 /* read up to FP_SPEEDSCOPE_KEPT spilled ones back to r->kept; set r->n_kept */
 };
 
@@ -50,7 +53,7 @@ struct fp_speedscope_read {
     int64_t active;   /* the profile to show first, from 0 */
     uint32_t request; /* after FP_NEEDS: enum fp_speedscope_request */
     int64_t *kept;    /* FP_SPEEDSCOPE_KEPT of them */
-    uint32_t n_kept;
+    uint32_t n_kept, spills;
     uint64_t bad_end, rows; /* counted in the second pass */
     uint64_t FP_COUNT(broken, "unreadable-events", losses, "unreadable event, sample or weight",
                       "unreadable events, samples or weights");

@@ -340,9 +340,7 @@ class Capabilities(NamedTuple):
     # stacks: refers to stacks of earlier batches.  Otherwise a bridge may remove the stacks that it added to the model
     # (fp_model_empty_stacks), so that distinct stacks take no memory.
     keeps_stacks: bool = True
-    # stacks: without `keeps_stacks`, how many are in the model before they are removed, if the output depends on it; 0:
-    # as many as --max-memory allows
-    stacks_at_a_time: int = 0
+    stacks_at_a_time: int = 0  # stacks: how many are in the model before they are removed, if the output depends on it
     renews_stacks: bool = False  # stacks: removed stacks are added again before they occur again (set by plans)
     replaces_frames: bool = False  # stacks: all that are added to the model pass through the operator (set by plans)
     of_one: bool = False  # rows of one of several inputs, which pass through separate operators (set by plans)
@@ -368,9 +366,8 @@ class Capabilities(NamedTuple):
     header: frozenset[str] | None = None  # the fields of parts that it writes; None: all
 
 
-STACKS_AT_A_TIME = 1 << 19  # some 20 MiB
-
 EVERYTHING = Capabilities()
+STACKS_AT_A_TIME = 1 << 19  # some 20 MiB
 
 # Fields of parts in profile.proto, for which OpenTelemetry has attributes.
 PPROF_FIELDS = frozenset(

@@ -32,6 +32,7 @@ class SpeedscopeReader(NativeReader):
     """A timeline if the first profile is evented, else stacks, with evented profiles as the other view."""
 
     format = "speedscope"
+    renews_stacks = True
 
     def start(self) -> None:
         self.source.spool()  # two passes; and the first profile may be far from the beginning
@@ -154,11 +155,12 @@ class SpeedscopeReader(NativeReader):
     }
 
     def _spill(self) -> None:
-        if self._r.n_first == lib.FP_SPEEDSCOPE_KEPT:  # the first ones of a profile
+        if not self._r.spills:  # the first ones of a profile
             self._file = Spilled()
             self._read = 0
         self._file.append(memoryview(ffi.buffer(self._r.kept, 8 * self._r.n_kept)))
         self._r.n_kept = 0
+        self._r.spills += 1
 
     def _refill(self) -> None:
         """The next values in the file, which are those of one profile."""
