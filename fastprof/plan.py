@@ -377,7 +377,7 @@ def _pipeline(
     joined = placed(bridges.AFTER, facts._replace(distinct=_is_distinct(branches)))
     if bridges.THREAD_ROOTS in joined:
         holds = holds._replace(threads=True, lacks=holds.lacks - {"thread-names"})
-    kept = holds.keeps_stacks or holds.stacks_at_a_time > 0
+    kept = max(holds.keeps_stacks, holds.stacks_at_a_time) > 0
     _tell(branches, joined, options, holds, keeps_stacks=end.writes and kept and not joined)
     _check(inputs, view, holds, options)
     used.update(bridges.COMMON_VALUES.options if several else ())
