@@ -7,7 +7,6 @@ from functools import partial
 
 from fastprof import plan
 from fastprof.bridges import OPERATORS, SELECT
-from fastprof.bridges.sums.sorted_runs import Words
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.c_memory import owned
@@ -25,6 +24,7 @@ from fastprof.verbs.run import path_of, run
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from fastprof.bridges.sums.sorted_runs import Words
     from fastprof.verbs.coverage import Coverage
     from fastprof.verbs.keywords import InfoOptions, Input, Progress, ReadFormat
 
@@ -123,10 +123,15 @@ class _Contexts:
     """Counts distinct stacks, of which some are removed from the model from time to time (csrc/ends/distinct.h)."""
 
     def __init__(self, model: Model) -> None:
-        self._model, self._runs = model, Words(lib.FP_MERGE_KEY)
+        self._model: Model = model
+        self._runs: Words | None = None
         model.spills.append(self._spill)
 
     def _spill(self) -> None:
+        if self._runs is None:
+            from fastprof.bridges.sums.sorted_runs import Words
+
+            self._runs = Words(lib.FP_MERGE_KEY)
         if self._model.count("stacks") > 1:
             found = owned(lib.fp_distinct_new(self._model.c), lib.fp_distinct_free, "the contexts")
             self._runs.add(partial(lib.fp_distinct_pull, found))
@@ -134,7 +139,7 @@ class _Contexts:
     def count(self) -> int:
         """After the last row."""
         self._model.spills.remove(self._spill)
-        if not len(self._runs):
+        if self._runs is None:
             return self._model.count("stacks") - 1
         self._spill()
         merge, some = self._runs.merge(), ffi.new("uint64_t[]", 1 << 15)

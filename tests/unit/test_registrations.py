@@ -105,7 +105,7 @@ COMMON = {
     *("fastprof.verbs.reads", "fastprof.verbs.reported", "fastprof.verbs.run"),
 }
 OWN = {
-    "info": {"fastprof.cli.info", "fastprof.verbs.info"},
+    "info": {"fastprof.cli.info", "fastprof.verbs.info", "fastprof.bridges.room"},
     "top": {
         *("_struct", "array", "struct", "fastprof.cli.top", "fastprof.verbs.top", "fastprof.verbs.branches"),
         *("fastprof.verbs.function_costs", "fastprof.verbs.groups", "fastprof.bridges.room"),
