@@ -395,9 +395,9 @@ def _used(used: set[Option[Any]], inputs: list[Input], view: str, holds: Capabil
     """Options of operators without those that do nothing for stacks without labels, and the limit of stacks."""
     if view != "stacks":
         return used
-    limit = {bridges.MAX_MEMORY} if not holds.keeps_stacks and all(one.renews_stacks for one in inputs) else set()
+    within = not (holds.keeps_stacks or holds.stacks_at_a_time) and all(one.renews_stacks for one in inputs)
     idle = {bridges.LABELS} if holds.threads or holds.names else {bridges.LABELS, bridges.PER_THREAD}
-    return (used | limit) - (set() if holds.labels else idle)
+    return used.union([bridges.MAX_MEMORY] if within else ()) - (set() if holds.labels else idle)
 
 
 def _shared_facts(inputs: list[Input], view: str, holds: Capabilities, options: Options) -> Facts:

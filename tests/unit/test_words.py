@@ -227,7 +227,19 @@ def test_every_option_in_a_message_is_a_field_and_known() -> None:
     bare = {match[1] for text in said if " " in text for match in re.finditer(FLAG, text)}
     # flags that only the command line has, and options of other programs
     others = {"-o", "--serve", "--port", "-O", "-fxray-instrument", "-X", "-e", "--dump-instr", "--no-"}
-    others |= {"--tui", "--binary", "--protobuf", "-pg", "-b", "-p", "-P", "-pj", "-jp"}
+    others |= {
+        "--tui",
+        "--binary",
+        "--protobuf",
+        "-pg",
+        "-b",
+        "-p",
+        "-P",
+        "-pj",
+        "-jp",
+        "-mllvm",
+        "-sample-profile-use-profi",
+    }
     assert bare <= others
 
 

@@ -165,7 +165,10 @@ class ArchiveWriter(Writer):
         if all(self.model.count(table) == seen for table, seen in zip(_TABLES, self._from, strict=True)):
             return
         functions = range(self._from[3], self.model.count("functions"))
-        if lib.fp_archive_tables_write(self.model.c, self._from, self._forgotten, self._payload):
+        status = lib.fp_archive_tables_write(self.model.c, self._from, self._forgotten, self._payload)
+        if status == lib.FP_E_NOMEM:
+            raise MemoryError("no memory for the tables")
+        if status:
             raise FastprofError(f"{inputs_of(self.model)}archive: the profile has more than 2^32 contexts")
         self._section(TABLES, self._take_payload())
         if self.model.numbers:
