@@ -92,6 +92,11 @@ def file_error(name: str, error: Exception, why: str = "", status: int | None = 
     return made
 
 
+def faulty(name: str, why: str) -> FileError:
+    """The error of a file, folder or URL that is not as it has to be."""
+    return FileError(None, why, name)
+
+
 def raise_as(name: str, error: Exception, why: str = "", status: int | None = None) -> NoReturn:
     """Raise `error` as one of the file or URL `name`, unless it is one already."""
     if isinstance(error, FastprofError):

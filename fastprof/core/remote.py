@@ -10,7 +10,7 @@ from copy import copy
 from threading import Lock
 
 from fastprof.core._typing import Any, NamedTuple
-from fastprof.core.errors import FastprofError, UsageError, file_error, raise_as
+from fastprof.core.errors import FastprofError, UsageError, faulty, file_error, raise_as
 from fastprof.core.messages import install
 from fastprof.core.urls import CLOUDS, Remote, bare, is_taken_anew, shown
 
@@ -356,7 +356,7 @@ class Download(Remote):
             chunk = interruptible(lambda: next(self._chunks, b""))
         except Exception as error:
             if self._has_changed():
-                raise FastprofError(f"{self.name}: changed while it was read") from None
+                raise faulty(self.name, "changed while it was read") from None
             if "body error" in str(error) or "not supported" in str(error):
                 why = f"the connection ended after {self._at:,} of {self.size:,} bytes"
                 raise_as(self.name, error, why)
@@ -364,7 +364,7 @@ class Download(Remote):
             raise found from (None if found is error else error)
         self._rest = memoryview(chunk)
         if not self._rest and self._at != self.size:
-            raise FastprofError(f"{self.name}: has {self._at:,} bytes, expected {self.size:,}")
+            raise faulty(self.name, f"has {self._at:,} bytes, expected {self.size:,}")
 
     def _has_changed(self) -> bool:
         try:
@@ -437,9 +437,9 @@ class Ranges(Remote):
 
             meta, data = self._remote._do(fetched)
             if self._remote.identity_of(meta) != self.identity:
-                raise FastprofError(f"{self._remote.name}: changed while it was read")
+                raise faulty(self._remote.name, "changed while it was read")
             if len(data) != end - start:
-                raise FastprofError(f"{self._remote.name}: got {len(data):,} bytes, expected {end - start:,}")
+                raise faulty(self._remote.name, f"got {len(data):,} bytes, expected {end - start:,}")
             if len(self._blocks) == _KEPT:
                 del self._blocks[next(iter(self._blocks))]
             self._blocks[number] = memoryview(data)

@@ -12,7 +12,7 @@ from io import FileIO
 from operator import index
 
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
-from fastprof.core.errors import FastprofError, FormatError, UsageError, raise_as
+from fastprof.core.errors import FastprofError, FormatError, UsageError, faulty, raise_as
 from fastprof.core.reported import REPORTED
 from fastprof.core.streams import (
     PEEK,
@@ -294,14 +294,14 @@ class Source:
             why = str(temporary_failed(error)) if self._spooled else ""
             raise_as(self.name, error, why)
         if got is None:
-            raise FastprofError(f"{self.name}: is non-blocking and has no data now")
+            raise faulty(self.name, "is non-blocking and has no data now")
         return got
 
     def _filled(self, into: memoryview) -> int:
         """Call `readinto` once, and check the number that a caller's file object returns."""
         got = index(self._guarded(self._stream.readinto, into))
         if not 0 <= got <= len(into):
-            raise FastprofError(f"{self.name}: reading returned {got} bytes, expected 0 to {len(into)}")
+            raise faulty(self.name, f"reading returned {got} bytes, expected 0 to {len(into)}")
         return got
 
     # ---- the window ----------------------------------------------------
@@ -376,7 +376,7 @@ class Source:
         """Check that a file of known size ends at that size.  Errors: FastprofError, unless losses are counted."""
         if self.size is not None and self._at < self.size:
             if self._lost is None:
-                raise FastprofError(f"{self.name}: {_SHRUNK}: {self._at} of {self.size} bytes")
+                raise faulty(self.name, f"{_SHRUNK}: {self._at} of {self.size} bytes")
             self._lost(REPORTED["shortened-files"])
 
     def select(self, offset: int, length: int | None = None) -> None:
@@ -395,7 +395,7 @@ class Source:
             while self._at < offset and (part := self._guarded(self._stream.read, min(WINDOW, offset - self._at))):
                 self._at += len(part)
         else:
-            raise FastprofError(f"{self.name}: cannot go back to byte {offset} of a pipe")
+            raise faulty(self.name, f"cannot go back to byte {offset} of a pipe")
         self._at = offset
         in_.base, in_.n, in_.pos, in_.eof = offset, 0, 0, 0
         self._end = None if length is None else offset + length
@@ -442,7 +442,7 @@ class Source:
     def _check_got(self, offset: int, n: int, have: int) -> None:
         """Random access never reaches the end, so a waiter would hang."""
         if self.size is not None and offset + have < min(offset + n, self.size):
-            raise FastprofError(f"{self.name}: {_SHRUNK}: {offset + have} of {self.size} bytes")
+            raise faulty(self.name, f"{_SHRUNK}: {offset + have} of {self.size} bytes")
 
     def spool(self) -> None:
         """Make the source seekable: copy a stream that cannot seek to a temporary file, from the window's position on.

@@ -10,7 +10,7 @@ from types import TracebackType
 from fastprof import formats
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Input, Reader, read_other
-from fastprof.core.errors import FastprofError, UsageError, usage_error
+from fastprof.core.errors import FastprofError, UsageError, faulty, usage_error
 from fastprof.core.log import Log
 from fastprof.core.messages import spelled
 from fastprof.core.model import Batch, Model
@@ -121,7 +121,7 @@ def _reader(path: Any, source: Source, from_: str | None, model: Model, options:
         from_ = path.from_ or from_
     format_ = formats.get(from_) if from_ else formats.detect(source)
     if source.folder is not None and not format_.claims:
-        raise FastprofError(f"{source.name}: is a directory, but {format_.name} is a file format")
+        raise faulty(source.name, f"is a directory, but {format_.name} is a file format")
     if not format_.is_read:
         raise UsageError(f"{source.name}: fastprof writes {format_.name} but does not read it")
     own = format_
@@ -232,7 +232,7 @@ class Inputs:
             source, options = _opened(seen.path, self._options, self._log, self._ahead)
             self._open.append(source)
             if source.identity != seen.identity:
-                raise FastprofError(f"{seen.name}: changed while other inputs were read")
+                raise faulty(seen.name, "changed while other inputs were read")
         except FastprofError as error:
             self._pass_over(error)
             return

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from fastprof import formats
 from fastprof.core import lazy_re as re
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.errors import FastprofError, UnrecognizedError, UsageError, errors_of, file_error
+from fastprof.core.errors import FastprofError, UnrecognizedError, UsageError, errors_of, faulty, file_error
 from fastprof.core.log import Log, Warn
 from fastprof.core.messages import Message, counted, joined
 from fastprof.core.streams import name_of, standard_stream
@@ -47,7 +47,7 @@ def names_in(path: str) -> list[str]:
     names = [os.fsdecode(name) for name in data.removesuffix(b"\0").split(b"\0")] if data else []
     for number, name in enumerate(names, 1):
         if not name:
-            raise FastprofError(f"{path}: name {number} is empty, expected NUL-terminated names")
+            raise faulty(path, f"name {number} is empty, expected NUL-terminated names")
         if path == "-" and name == "-":
             raise UsageError("standard input (-) can be read only once")
     return names
@@ -174,7 +174,7 @@ def files_below(directory: str, warn: Warn, failed: Failed | None) -> Iterator[l
         is_empty = is_empty and not found
         yield found
     if is_empty:
-        raise FastprofError(f"{directory}: the directory has no files" + " that are not empty" * (n_empty > 0))
+        raise faulty(directory, "the directory has no files" + " that are not empty" * (n_empty > 0))
     if n_empty:
         warn(REPORTED["empty-files"], path=directory, n=counted(n_empty, "empty file"))
 
@@ -218,7 +218,7 @@ def objects_below(url: str, warn: Warn) -> Iterator[Object]:
             empty.add(name)
     empty -= folders
     if not n:
-        raise FastprofError(f"{url}: no objects below this prefix" + " that are not empty" * bool(empty))
+        raise faulty(url, "no objects below this prefix" + " that are not empty" * bool(empty))
     if empty:
         warn(REPORTED["empty-files"], path=url, n=counted(len(empty), "empty object"))
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from copy import copy
 
 from fastprof.core._typing import Any
-from fastprof.core.errors import FastprofError, FileError, FormatError, UsageError
+from fastprof.core.errors import FileError, FormatError, UsageError, faulty
 from fastprof.core.remote import ranges_of
 from fastprof.core.source import Source
 from fastprof.core.urls import is_url, shown
@@ -98,7 +98,7 @@ class State:
                     source.pin(self._identity[2], self._identity)
                     return source
                 source.close()
-        raise FastprofError(f"{name}: the archive was replaced while it was read")
+        raise faulty(name, "the archive was replaced while it was read")
 
     def input(self, name: str | None) -> Stored:
         """A profile, or the store itself, as an input."""

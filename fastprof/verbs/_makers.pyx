@@ -23,6 +23,8 @@ cdef extern from "Python.h":
 
 cdef enum:
     KNOWN = 1 << 14  # frames found by the address of their object
+    VALUES = 1 << 16  # frames found by their value
+    SHORT = 1 << 10  # characters of the texts of these
     LONGEST_NAME = 1 << 20  # bytes: FP_NAME_MOST
     DEEPEST = 1 << 24  # frames
     SEEN = 1 << 18  # stacks found by their frames
@@ -66,9 +68,11 @@ cdef class Names:
 
     cdef fp_model *model
     cdef Known *known
+    cdef dict values  # ids of frames by value
+    cdef uint32_t turn
 
     def __cinit__(self, size_t model, *_):
-        self.model = <fp_model *>model
+        self.model, self.values = <fp_model *>model, {}
         self.known = <Known *>calloc(KNOWN, sizeof(Known))
         if self.known == NULL:
             raise MemoryError("no memory for frames")
@@ -145,15 +149,40 @@ cdef class Names:
         cdef uint32_t id, file = 0, line = 0
         cdef uint64_t address = 0
         cdef PyObject *old
-        id = self.function(frame, &file, &line, &address)
-        id = self.have(fp_model_line(self.model, id, line, 0, 0))
-        id = self.have(fp_model_frame(self.model, 0, address, 0, id))
+        cdef bint is_plain = plain(frame)
+        found = self.values.get(frame) if is_plain else None
+        if found is not None:
+            id = found
+        else:
+            id = self.function(frame, &file, &line, &address)
+            id = self.have(fp_model_line(self.model, id, line, 0, 0))
+            id = self.have(fp_model_frame(self.model, 0, address, 0, id))
+            if is_plain:
+                if len(self.values) == VALUES:
+                    self.values.clear()
+                self.values[frame] = id
+        self.turn += 1
+        # if objects are new each time, keeping each would cost more than finding their values
+        if is_plain and found is not None and slot.frame != NULL and self.turn & 7:
+            return id
         if type(frame) is str or isinstance(frame, tuple):
             Py_INCREF(frame)
             old, slot.frame, slot.id = slot.frame, <PyObject *>frame, id
             if old != NULL:
                 Py_DECREF(<object>old)  # the last: it may run anything
         return id
+
+
+cdef bint plain(object frame) noexcept:
+    """Whether a frame is of exact texts and numbers, so that equal ones are the same, and short."""
+    if type(frame) is str:
+        return len(<str>frame) <= SHORT
+    if type(frame) is not tuple:
+        return False
+    for one in <tuple>frame:
+        if not (len(<str>one) <= SHORT if type(one) is str else one is None or type(one) is int):
+            return False
+    return True
 
 
 cdef tuple values_of(object given, Py_ssize_t n):
@@ -301,8 +330,10 @@ cdef class StackRows(Names):
         return 0
 
     cdef uint32_t label(self, uint32_t after, uint32_t key, object value) except 0xffffffff:
+        cdef uint32_t text
         if isinstance(value, (str, bytes)):
-            return self.have(fp_model_label(self.model, after, key, self.text(value, "a label"), 0, 0))
+            text = self.text(value, "a label")
+            return self.have(fp_model_label(self.model, after, key, text, 0, 0)) if text else after
         return self.have(fp_model_label(self.model, after, key, 0, integer(value, "a label"), 0))
 
     def fill(self, size_t batch, object rows):

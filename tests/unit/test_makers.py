@@ -64,6 +64,7 @@ def test_labels_threads_and_times() -> None:
         (["f"], (1, 2), "GET /", 7, "worker", 5),
         (["f"], [3, 4], None, None, None, None),
         (["f"], (5, 6), 12, "main", 9, 0),
+        (["f"], (7, 8), "", None, None, None),
     ]
     labels = ("endpoint", "thread", "process", "time")
     made = fastprof.from_stacks(rows, values=["calls", ("time", "nanoseconds")], labels=labels)
@@ -72,6 +73,7 @@ def test_labels_threads_and_times() -> None:
         (1, 2, '{"endpoint": "GET /"}', 7, 5),
         (3, 4, None, None, None),
         (5, 6, '{"endpoint": 12}', 2, None),
+        (7, 8, None, None, None),
     ]
     assert any("worker" in row.name for row in fastprof.top(made, by="thread").rows)
 
@@ -90,6 +92,27 @@ def test_stacks_that_come_again_are_found_and_their_table_may_fill() -> None:
 def test_equal_names_are_one_function_whatever_object_holds_them() -> None:
     rows = [(["".join(("ma", "in")), "x" * (i % 3)], 1) for i in range(9)]
     assert fastprof.info(fastprof.from_stacks(rows)).facts["functions"] == 4  # "" is a name, too
+    keys = [(f"f{i % 90}", None if i % 2 else "a.c", i % 3) for i in range(999)]
+    made = fastprof.from_stacks([([key], 1) for key in keys])
+    frames = {(row["function"], row["file"], row["line"] or 0) for row in made.rows("frames")}
+    assert frames == {*keys}
+
+
+def test_values_of_frames_that_are_equal_but_not_the_same_are_told_apart() -> None:
+    """True is 1, and what a class of its own says of equality does not matter."""
+
+    class Odd(str):
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+    rows = [([("f", "a.c", 1)], 1), ([("f", "a.c", True)], 2), ([Odd("f")], 4), (["f"], 8), ([("f",)], 16)]
+    made = fastprof.from_stacks(rows)
+    lines = Counter[object]()
+    for row in made.rows("samples"):
+        lines[row["stack_id"]] += row["samples"]
+    assert sorted(lines.values()) == [3, 28]
 
 
 def test_no_rows() -> None:

@@ -150,6 +150,16 @@ def test_files_beside_the_profile(tmp_path: Path) -> None:
     with pytest.raises(FileError) as caught:
         fastprof.archive_add(store, XDEBUG)
     assert (caught.value.errno, caught.value.filename) == (errno.ENOENT, store)
+    with pytest.raises(FileError, match="the directory has no files") as caught:
+        fastprof.merge(str(tmp_path), io.BytesIO(), to="pprof")
+    error = caught.value
+    assert (error.errno, error.filename, error.strerror) == (None, str(tmp_path), "the directory has no files")
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    with pytest.raises(FileError, match="has written to this folder"):
+        fastprof.batch_status(str(tmp_path))
+    (tmp_path / "wrong.plan").write_text("?\n")
+    with pytest.raises(FileError, match="not a plan"):
+        fastprof.batch_convert([], str(tmp_path / "out"), to="pprof", plan=str(tmp_path / "wrong.plan"))
 
 
 def test_bytes_are_an_input(tmp_path: Path) -> None:

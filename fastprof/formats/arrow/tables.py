@@ -257,6 +257,8 @@ class Rows:
             for one in value if isinstance(value, list) else [value]:
                 name, _, unit = key.partition(" [")
                 unit = unit.removesuffix("]")
+                if one == "":
+                    continue
                 if isinstance(one, str):
                     label = model.label(name, one, unit=unit, after=label)
                 elif isinstance(one, int) and -(1 << 63) <= one < 1 << 63:

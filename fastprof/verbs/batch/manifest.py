@@ -26,7 +26,7 @@ from threading import Condition
 from types import TracebackType
 
 from fastprof.core._typing import Any
-from fastprof.core.errors import FastprofError, errors_of, raise_as, usage_error
+from fastprof.core.errors import FastprofError, errors_of, faulty, raise_as, usage_error
 from fastprof.core.messages import Message
 from fastprof.core.urls import is_url
 from fastprof.core.workers import begin
@@ -186,7 +186,7 @@ def _cut_torn_line(fd: int, path: str) -> None:
     """Remove the torn last line of a killed process.  Errors: FastprofError for a file that is no manifest."""
     begins = os.pread(fd, len(_BEGINS), 0)
     if not stat.S_ISREG(os.fstat(fd).st_mode) or not _BEGINS.startswith(begins):
-        raise FastprofError(f"{path}: line 1: not a record of a batch")
+        raise faulty(path, "line 1: not a record of a batch")
     end = whole = os.lseek(fd, 0, os.SEEK_END)
     while whole:
         start = max(0, whole - (1 << 16))
@@ -239,7 +239,7 @@ def refuse_other_shards(outdir: str, found: list[str], shard: tuple[int, int]) -
                 restart=restart,
             )
         if of != shard[1] and is_locked(path):
-            raise FastprofError(f"{path}: another batch is running here")
+            raise faulty(path, "another batch is running here")
 
 
 def manifest_of(store: str) -> list[str]:
@@ -264,9 +264,9 @@ def placed_lines(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
             try:
                 found = json.loads(line.decode())
             except (ValueError, RecursionError) as error:
-                raise FastprofError(f"{path}: line {number}: {error}, expected JSON") from None
+                raise faulty(path, f"line {number}: {error}, expected JSON") from None
             if not _is_line(found):
-                raise FastprofError(f"{path}: line {number}: neither a run nor a record of a file")
+                raise faulty(path, f"line {number}: neither a run nor a record of a file")
             yield offset, found
             offset += len(line)
 

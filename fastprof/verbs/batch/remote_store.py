@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from fastprof.core import remote
 from fastprof.core._typing import Any
-from fastprof.core.errors import FastprofError, FileError, UsageError
+from fastprof.core.errors import FastprofError, FileError, UsageError, faulty
 from fastprof.core.remote import Download, Upload
 from fastprof.core.streams import temporary_failed
 from fastprof.core.urls import shown
@@ -39,7 +39,7 @@ def local_copy(url: str, *, upload: bool) -> Iterator[str]:
         path = os.path.join(there, name)
         before = _download(url, path)
         if before is not None and not is_archive(path):
-            raise FastprofError(f"{shown(url)}: not an archive")
+            raise faulty(shown(url), "not an archive")
         end, n_recorded = _end(path), sum(map(os.path.getsize, manifest_of(path)))
         yield path
         if upload and _end(path) != end:

@@ -16,7 +16,7 @@ from itertools import islice
 
 from fastprof.core import remote
 from fastprof.core._typing import Any
-from fastprof.core.errors import FastprofError, errors_of
+from fastprof.core.errors import errors_of, faulty
 from fastprof.core.messages import counted
 from fastprof.core.sink import Sink
 from fastprof.core.streams import temporary_failed, temporary_file
@@ -88,17 +88,17 @@ class FileList:
                 continue
             file = _file(line)
             if file is None:
-                raise FastprofError(f"{path}: line {n + 1}: not a file of a plan, expected {', '.join(File._fields)}")
+                raise faulty(path, f"line {n + 1}: not a file of a plan, expected {', '.join(File._fields)}")
             if why := invalid_because(file.name):
-                raise FastprofError(f"{path}: line {n + 1}: the name {file.name!r:.80} {why}")
+                raise faulty(path, f"line {n + 1}: the name {file.name!r:.80} {why}")
             if _is_no_path(file.path):
-                raise FastprofError(f"{path}: line {n + 1}: {file.path!r:.80} cannot be a path")
+                raise faulty(path, f"line {n + 1}: {file.path!r:.80} cannot be a path")
             names.add(hash(file.name))
             yield file
         if repeated := names.repeated():
             self._refuse_repeated(repeated)
         if n != expected:
-            raise FastprofError(f"{path}: {counted(max(0, n), 'file')}, expected {expected or 'a plan'}")
+            raise faulty(path, f"{counted(max(0, n), 'file')}, expected {expected or 'a plan'}")
         self.digest = digest.hexdigest()
 
     def _lines(self) -> Iterator[bytes]:
@@ -115,7 +115,7 @@ class FileList:
         except (ValueError, RecursionError):
             entry = None
         if not isinstance(entry, dict) or entry.get("plan") != 1 or not isinstance(entry.get("files"), int):
-            raise FastprofError(f"{self.name}: line 1: not a plan by `fastprof batch plan`")
+            raise faulty(self.name, "line 1: not a plan by `fastprof batch plan`")
         return int(entry["files"])
 
     def _refuse_repeated(self, hashes: set[int]) -> None:
@@ -124,7 +124,7 @@ class FileList:
         for number, line in enumerate(self._lines(), 1):
             name = json.loads(line).get("name") if number > 1 else None
             if name is not None and hash(name) in hashes and (before := first.setdefault(name, number)) != number:
-                raise FastprofError(f"{self.name}: line {number}: the name {name!r:.80} repeats line {before}")
+                raise faulty(self.name, f"line {number}: the name {name!r:.80} repeats line {before}")
 
 
 def _file(line: bytes) -> File | None:

@@ -7,7 +7,7 @@ import struct
 from collections import Counter
 
 from fastprof.core._typing import Any, NamedTuple
-from fastprof.core.errors import FastprofError
+from fastprof.core.errors import faulty
 from fastprof.core.urls import is_url
 from fastprof.inputs.stored import may_be_store
 from fastprof.verbs.batch.hashes import Hashes
@@ -64,7 +64,7 @@ def batch_status(outdir: str | os.PathLike[str]) -> BatchStatus:
         there = os.path.join(there, store) if store else there
         found = manifests(there) if os.path.isdir(there) else manifest_of(there)
         if not found:
-            raise FastprofError(f"{outdir}: no `fastprof batch` has written to this folder or store")
+            raise faulty(outdir, "no `fastprof batch` has written to this folder or store")
         records = _LastRecords()
         shards, unread = _shards(found, records)
         statuses, nbytes, seconds, failed = records.sums(found)

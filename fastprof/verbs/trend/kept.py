@@ -23,7 +23,7 @@ from hashlib import blake2b
 from zlib import crc32
 
 from fastprof.core._typing import Any, NamedTuple
-from fastprof.core.errors import FastprofError, raise_as
+from fastprof.core.errors import FastprofError, faulty, raise_as
 from fastprof.core.options import Options
 from fastprof.core.version import __version__
 from fastprof.inputs.stored import Stored, in_store
@@ -91,7 +91,7 @@ class Cache:
         self._path, self._may_fail = path, may_fail
         self._options = json.dumps([__version__, _LAYOUT, sorted(options.given.items(), key=str), facts], default=str)
         if os.path.lexists(path) and not _is_ours(path):
-            raise FastprofError(f"{path}: is not a cache of fastprof trend; it is left as it is")
+            raise faulty(path, "is not a cache of fastprof trend; it is left as it is")
         self._used: list[bytes] = []  # keys of runs
         self._has_new_run = False
         self._is_new = self.is_busy = False  # busy: another run has it
@@ -133,7 +133,7 @@ class Cache:
                     os.remove(self._path + suffix)
             self._open()
         except (OSError, sqlite3.Error) as error:
-            raise FastprofError(f"{self._path}: the cache cannot be written: {error}") from None
+            raise faulty(self._path, f"the cache cannot be written: {error}") from None
 
     def key(self, path: Any) -> bytes | None:
         """The identity of an input and the options; None: it is not kept."""
@@ -268,7 +268,7 @@ class Cache:
         except (sqlite3.OperationalError, UnicodeEncodeError) as error:
             self._is_new = True
             if not self._may_fail:
-                raise FastprofError(f"{self._path}: the cache cannot be written: {error}") from None
+                raise faulty(self._path, f"the cache cannot be written: {error}") from None
         except sqlite3.DatabaseError:
             self._renew()
             self._is_new = True
