@@ -15,7 +15,7 @@ from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.arrow_column import ArrowColumn, Decoder
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import EVERYTHING, Capabilities, Scan
-from fastprof.core.errors import FastprofError, UnknownId, UsageError
+from fastprof.core.errors import UnknownId, UsageError, faulty
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import LENIENT, Options, checked
@@ -112,14 +112,6 @@ class _Shown(Model):
     def __init__(self, model: Model, turn: Any) -> None:
         vars(self).update(vars(model))
         self._turn = turn
-
-    def intern(self, text: str | bytes) -> int:
-        with self._turn:
-            return super().intern(text)
-
-    def _row(self, enter: Any, *columns: int) -> int:
-        with self._turn:
-            return super()._row(enter, *columns)
 
     def string(self, string_id: int) -> bytes:
         with self._turn:
@@ -259,7 +251,7 @@ class Profile:
         source = begun.reader.source
         try:
             if source.identity != self._identity:
-                raise FastprofError(f"{self.name}: changed since it was opened")
+                raise faulty(self.name, "changed since it was opened")
             if not self._complete:
                 self._show(begun)
             yield from begun.rows(end)
