@@ -8,49 +8,150 @@
 enum { PYMALLOC_FREE = 1, FREE = 5, MMAP = 14, MUNMAP = 15 };
 enum { MOST_OVERLAPS = 1 << 20, MOST_MAPS = 1 << 18 /* Linux's default limit is a quarter of it */ };
 
-/* Where the search for an address begins: blocks of a page are next to each other, as they are used one after the
- * other. The key is secret, because a file can choose its addresses. */
-static inline uint64_t slot_of(const struct fp_memray_reader *r, uint64_t address) {
-    return (fp_mix(address >> 12 ^ r->secret.key[0], r->secret.key[1]) + (address >> 4 & 255)) & r->mask;
+/* The bucket at which the search for an address begins.  The key is secret, because a file can choose its addresses. */
+static inline uint64_t bucket_of(const struct fp_memray_reader *r, uint64_t address) {
+    return fp_mix(address ^ r->secret.key[0], r->secret.key[1]) & r->mask;
 }
 
-/* The slot of an address, or a free one. */
-static inline struct fp_memray_block *find(const struct fp_memray_reader *r, uint64_t address) {
-    uint64_t i = slot_of(r, address);
-    while (r->blocks[i].size >= 0 && r->blocks[i].address != address) i = (i + 1) & r->mask;
-    return &r->blocks[i];
+enum { FULL = (1 << FP_MEMRAY_SLOTS) - 1 };
+
+/* A bit for each slot. */
+static inline unsigned used_in(const struct fp_memray_bucket *b) {
+    unsigned bits = 0;
+    for (unsigned i = 0; i < FP_MEMRAY_SLOTS; i++) bits |= (unsigned)(b->sum[i] != 0) << i;
+    return bits;
+}
+
+static inline unsigned equal_in(const struct fp_memray_bucket *b, uint64_t address) {
+    unsigned bits = 0;
+    for (unsigned i = 0; i < FP_MEMRAY_SLOTS; i++) bits |= (unsigned)(b->address[i] == address) << i;
+    return bits;
+}
+
+/* The slot of an address, a bit of bucket *at; if it is not there a free slot.  Whether it is there. */
+static inline int find(const struct fp_memray_reader *r, uint64_t address, uint64_t *at, unsigned *slot) {
+    for (uint64_t i = bucket_of(r, address);; i = (i + 1) & r->mask) {
+        const struct fp_memray_bucket *b = &r->buckets[i];
+        const unsigned used = used_in(b), found = equal_in(b, address) & used;
+        if (FP_UNLIKELY(!found && used == FULL)) continue;
+        *at = i;
+        *slot = (unsigned)__builtin_ctz(found ? found : ~used);
+        return found != 0;
+    }
+}
+
+static void move(const struct fp_memray_bucket *from, unsigned i, struct fp_memray_bucket *to, unsigned k) {
+    to->address[k] = from->address[i];
+    to->size[k] = from->size[i];
+    to->sum[k] = from->sum[i];
 }
 
 static void grow(struct fp_memray_reader *r) {
-    struct fp_memray_block *old = r->blocks;
-    const uint64_t n = old ? r->mask + 1 : 0, more = n ? 2 * n : 1024;
-    struct fp_memray_block *blocks = fp_have(fp_zeroed(more * sizeof *blocks));
-    for (uint64_t i = 0; i < more; i++) blocks[i].size = -1;
+    struct fp_memray_bucket *old = r->buckets;
+    const uint64_t n = old ? r->mask + 1 : 0, more = n ? 2 * n : 256;
+    struct fp_memray_bucket *buckets = fp_have(fp_zeroed(more * sizeof *buckets));
     if (!n) fp_hash_key_take(&r->secret);
-    r->blocks = blocks;
+    r->buckets = buckets;
     r->mask = more - 1;
-    for (uint64_t i = 0; i < n; i++)
-        if (old[i].size >= 0) *find(r, old[i].address) = old[i];
+    for (uint64_t i = 0, at; i < n; i++) {
+        for (unsigned k = 0, slot; k < FP_MEMRAY_SLOTS; k++) {
+            if (!old[i].sum[k]) continue;
+            (void)find(r, old[i].address[k], &at, &slot);
+            move(&old[i], k, &buckets[at], slot);
+        }
+    }
     fp_release(old, n * sizeof *old);
 }
 
-/* Removes the block at an address.  Whether there was one. */
-static int take(struct fp_memray_reader *r, uint64_t address, struct fp_memray_block *block) {
-    if (!r->n_blocks) return 0;
-    const struct fp_memray_block *found = find(r, address);
-    *block = *found;
-    if (block->size < 0) return 0;
-    uint64_t i = (uint64_t)(found - r->blocks);
-    r->n_blocks--;
-    /* later blocks that were placed after their slot was taken move up */
-    for (uint64_t next = (i + 1) & r->mask; r->blocks[next].size >= 0; next = (next + 1) & r->mask) {
-        const uint64_t away = (next - slot_of(r, r->blocks[next].address)) & r->mask;
-        if (away < ((next - i) & r->mask)) continue;
-        r->blocks[i] = r->blocks[next];
-        i = next;
+static void put(struct fp_memray_reader *r, const struct fp_memray_coming *c, struct fp_memray_bucket *b, unsigned k) {
+    b->address[k] = c->address;
+    if (FP_LIKELY(c->size < UINT32_MAX)) {
+        b->size[k] = (uint32_t)c->size;
+        b->sum[k] = c->sum;
+        return;
     }
-    r->blocks[i].size = -1;
-    return 1;
+    uint32_t at = r->free_large;
+    if (at) {
+        r->free_large = r->large[at].sum;
+    } else {
+        fp_array_room(&r->large, &r->cap_large, (uint64_t)r->n_large + 2, sizeof *r->large);
+        at = ++r->n_large;
+    }
+    r->large[at] = (struct fp_memray_large){c->size, c->sum};
+    b->size[k] = UINT32_MAX;
+    b->sum[k] = at;
+}
+
+/* What a slot has; a large block's place is free again. */
+static inline struct fp_memray_coming get(struct fp_memray_reader *r, const struct fp_memray_bucket *b, unsigned k) {
+    const uint32_t size = b->size[k], sum = b->sum[k];
+    if (FP_LIKELY(size < UINT32_MAX)) return (struct fp_memray_coming){b->address[k], size, sum};
+    struct fp_memray_large *large = &r->large[sum];
+    const struct fp_memray_coming found = {b->address[k], large->size, large->sum};
+    large->sum = r->free_large;
+    r->free_large = sum;
+    return found;
+}
+
+/* Frees slot k of bucket i.  If the bucket was full, blocks that had no room in it, or in one before, move up. */
+static inline void take(struct fp_memray_reader *r, uint64_t i, unsigned k) {
+    int is_full = used_in(&r->buckets[i]) == FULL;
+    r->buckets[i].sum[k] = 0;
+    r->n_blocks--;
+    for (uint64_t next = i; FP_UNLIKELY(is_full);) {
+        next = (next + 1) & r->mask;
+        struct fp_memray_bucket *b = &r->buckets[next];
+        is_full = used_in(b) == FULL;
+        for (unsigned j = 0; j < FP_MEMRAY_SLOTS; j++) {
+            if (!b->sum[j] || ((next - bucket_of(r, b->address[j])) & r->mask) < ((next - i) & r->mask)) continue;
+            move(b, j, &r->buckets[i], k);
+            b->sum[j] = 0;
+            i = next, k = j;
+            break;
+        }
+    }
+}
+
+static inline int settle(struct fp_memray_reader *r, const struct fp_memray_coming *c) {
+    struct fp_heap_sums *heap = &r->f.heap;
+    uint64_t at;
+    unsigned slot;
+    if (FP_UNLIKELY(r->n_blocks >= 2 * r->mask)) grow(r);
+    const int is_there = find(r, c->address, &at, &slot);
+    if (!c->sum) {
+        if (!is_there) return 0;
+        const struct fp_memray_coming old = get(r, &r->buckets[at], slot);
+        take(r, at, slot);
+        return fp_heap_change(heap, old.sum, -1, -old.size);
+    }
+    if (FP_UNLIKELY(is_there)) { /* without a free: memray's total keeps both, its stacks the newer one */
+        const int64_t live = heap->live;
+        const struct fp_memray_coming old = get(r, &r->buckets[at], slot);
+        r->buckets[at].sum[slot] = 0;
+        const int status = fp_heap_change(heap, old.sum, -1, -old.size);
+        if (status) return status;
+        heap->live = live;
+        r->n_blocks--;
+    }
+    put(r, c, &r->buckets[at], slot);
+    r->n_blocks++;
+    return fp_heap_change(heap, c->sum, 1, c->size);
+}
+
+int fp_memray_settle(struct fp_memray_reader *r) {
+    const uint32_t n = r->n_coming;
+    r->n_coming = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const int status = settle(r, &r->coming[i]);
+        if (FP_UNLIKELY(status)) return status;
+    }
+    return 0;
+}
+
+static inline int add_coming(struct fp_memray_reader *r, uint64_t address, uint64_t size, uint32_t sum) {
+    if (r->buckets) __builtin_prefetch(&r->buckets[bucket_of(r, address)], 1);
+    r->coming[r->n_coming++] = (struct fp_memray_coming){address, (int64_t)size, sum};
+    return r->n_coming == FP_MEMRAY_AHEAD ? fp_memray_settle(r) : 0;
 }
 
 /* ---- mappings in use ---- */
@@ -168,33 +269,19 @@ uint32_t fp_memray_sum(struct fp_memray_reader *r, uint32_t stack, uint32_t thre
 static int allocate(struct fp_memray_reader *r, unsigned allocator, uint64_t address, uint64_t size) {
     struct fp_memray_thread *t = fp_memray_current(r);
     struct fp_memray_top *top = &t->stack[t->n - 1];
-    struct fp_heap_sums *heap = &r->f.heap;
     if (!top->sum) top->sum = fp_memray_sum(r, top->stack, t->thread) + 1;
     const uint32_t sum = top->sum - 1;
     t->latest[1] = t->latest[0];
     t->latest[0] = (struct fp_memray_latest){address, size, sum};
-    if (allocator == MMAP) {
-        if (size > UINT64_MAX - address) return fp_memray_bad(r, "a mapping ends beyond 2^64", NULL);
-        r->n_map_events++;
-        const int status = add_map(r, address, address + size, sum);
-        if (status) return status;
-    } else {
-        if (2 * r->n_blocks >= r->mask) grow(r);
-        struct fp_memray_block *block = find(r, address), old = *block;
-        *block = (struct fp_memray_block){address, (int64_t)size, sum};
-        r->n_blocks += old.size < 0;
-        if (old.size >= 0) { /* without a free: memray's total keeps both, its stacks the newer one */
-            const int64_t live = heap->live;
-            const int status = fp_heap_change(heap, old.sum, -1, -old.size);
-            if (status) return status;
-            heap->live = live;
-        }
-    }
-    return fp_heap_change(heap, sum, 1, (int64_t)size);
+    if (allocator != MMAP) return add_coming(r, address, size, sum);
+    if (size > UINT64_MAX - address) return fp_memray_bad(r, "a mapping ends beyond 2^64", NULL);
+    r->n_map_events++;
+    int status = fp_memray_settle(r);
+    if (!status) status = add_map(r, address, address + size, sum);
+    return status ? status : fp_heap_change(&r->f.heap, sum, 1, (int64_t)size);
 }
 
 int fp_memray_event(struct fp_memray_reader *r, unsigned allocator, uint64_t address, uint64_t size) {
-    struct fp_memray_block block;
     int status;
     if (!r->current) return fp_memray_bad(r, "an allocation before the first thread", NULL);
     if (allocator < PYMALLOC_FREE || allocator > MUNMAP) return fp_memray_bad(r, "the allocator", "1 to 15");
@@ -203,9 +290,9 @@ int fp_memray_event(struct fp_memray_reader *r, unsigned allocator, uint64_t add
         case PYMALLOC_FREE:
         case FREE:
             if ((status = check_temporary(r, address, size, 0))) return status;
-            return take(r, address, &block) ? fp_heap_change(&r->f.heap, block.sum, -1, -block.size) : 0;
+            return add_coming(r, address, 0, 0);
         case MUNMAP:
-            if ((status = check_temporary(r, address, size, 1))) return status;
+            if ((status = check_temporary(r, address, size, 1)) || (status = fp_memray_settle(r))) return status;
             return unmap(r, address, size > UINT64_MAX - address ? UINT64_MAX : address + size);
         default: return allocate(r, allocator, address, size);
     }

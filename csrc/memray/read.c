@@ -38,7 +38,8 @@ void fp_memray_free(struct fp_memray *f) {
     free(r->frames);
     free(r->tables);
     free(r->spans);
-    if (r->blocks) fp_release(r->blocks, (r->mask + 1) * sizeof *r->blocks);
+    if (r->buckets) fp_release(r->buckets, (r->mask + 1) * sizeof *r->buckets);
+    free(r->large);
     free(r->maps);
     free(r->numbered);
     free(r->nodes);
@@ -118,9 +119,10 @@ static int pop(struct fp_memray_reader *r, uint32_t n) {
 }
 
 static int point(struct fp_memray_reader *r, uint64_t ms, uint64_t resident) {
+    const int status = fp_memray_settle(r);
     r->f.heap.now = ms;
     fp_heap_point(&r->f.heap, resident);
-    return 0;
+    return status;
 }
 
 /* The records that all forms have: their kind is `kind`. */
@@ -371,6 +373,8 @@ int fp_memray_feed(struct fp_memray *f, struct fp_window *in, struct fp_batch *o
         in->pos = (size_t)(c.p - in->p);
         if (is_first) return FP_NEEDS;
     }
+    int status = fp_memray_settle(r);
+    if (status && (status = failed(r, in, status, err))) return status;
     in->pos = in->n; /* zeros */
     return in->eof ? fp_heap_rows(&f->heap, out) : FP_MORE;
 }

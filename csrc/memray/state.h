@@ -32,11 +32,26 @@ struct fp_memray_thread {
     struct fp_memray_latest latest[2]; /* allocations, the last one first */
 };
 
-struct fp_memray_block {
+/* Blocks in use, in a cache line: a lookup compares all its addresses, without branches that cannot be predicted.
+ * Blocks of 4 GiB and more have the size UINT32_MAX, and `sum` is an index of `large`. */
+enum { FP_MEMRAY_SLOTS = 4 };
+struct fp_memray_bucket {
+    uint64_t address[FP_MEMRAY_SLOTS];
+    uint32_t size[FP_MEMRAY_SLOTS], sum[FP_MEMRAY_SLOTS]; /* sum 0: the slot is free */
+};
+
+struct fp_memray_large {
+    int64_t size;
+    uint32_t sum; /* of a free one: the next free one */
+};
+
+/* An allocation (or, of sum 0, a free) whose bucket is on its way to the cache. */
+struct fp_memray_coming {
     uint64_t address;
-    int64_t size; /* -1: the slot is free */
+    int64_t size;
     uint32_t sum;
 };
+enum { FP_MEMRAY_AHEAD = 32 };
 
 /* A node of a tree of mappings by their starts (a treap); `most` is the largest end below it. */
 struct fp_memray_map {
@@ -65,10 +80,13 @@ struct fp_memray_reader {
     size_t n_tables, cap_tables;
     struct fp_memray_span *spans;
     uint32_t n_spans, cap_spans;
-    /* blocks in use, by hash of their address */
+    /* blocks in use: each in the bucket of its address, or, while that is full, in a later one */
     struct fp_hash_key secret;
-    struct fp_memray_block *blocks;
+    struct fp_memray_bucket *buckets;
     uint64_t mask, n_blocks;
+    struct fp_memray_large *large; /* the first one is not used */
+    uint32_t n_large, cap_large, free_large, n_coming;
+    struct fp_memray_coming coming[FP_MEMRAY_AHEAD];
     struct fp_memray_map *maps; /* the first one is not used */
     uint32_t n_maps, cap_maps, root_map, free_map, n_in_use;
     uint64_t n_map_events, n_overlaps, n_ranks;
@@ -88,8 +106,9 @@ static inline int fp_memray_bad(struct fp_memray_reader *r, const char *what, co
     return FP_E_MALFORMED;
 }
 
-/* The allocations and frees of events.c: 0, or an error. */
+/* The allocations and frees of events.c: 0, or an error.  The last ones count only after fp_memray_settle. */
 int fp_memray_event(struct fp_memray_reader *r, unsigned allocator, uint64_t address, uint64_t size);
+int fp_memray_settle(struct fp_memray_reader *r);
 /* The sum of a stack and a thread of the model. */
 uint32_t fp_memray_sum(struct fp_memray_reader *r, uint32_t stack, uint32_t thread);
 
