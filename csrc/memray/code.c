@@ -15,7 +15,7 @@ static void define(struct fp_memray_reader *r, uint64_t id, struct fp_cursor_tex
     const uint32_t id_of_function = fp_model_function(m, 0, file_name, name, 0, first);
     if (n_table) memcpy(r->tables + r->n_tables, table, n_table);
     r->code_of[row] = ++r->n_codes; /* the later one of two counts */
-    r->codes[r->n_codes] = (struct fp_memray_code){r->n_tables, n_table, id_of_function, number, 0, 0};
+    r->codes[r->n_codes] = (struct fp_memray_code){r->n_tables, n_table, id_of_function, number, 1, 0, 0};
     r->n_tables += n_table;
 }
 
@@ -32,13 +32,14 @@ int fp_memray_read_code(struct fp_memray_reader *r, struct fp_cursor *c) {
     return 0;
 }
 
-int fp_memray_read_frame(struct fp_memray_reader *r, struct fp_cursor *c, int is_numbered) {
+int fp_memray_read_frame(struct fp_memray_reader *r, struct fp_cursor *c, int is_numbered, int is_entry) {
     const uint64_t id = is_numbered ? fp_cursor_fixed(c, 8) : r->frame + fp_cursor_delta(c);
     const struct fp_cursor_text function = fp_cursor_text(c), file = fp_cursor_text(c);
     const uint64_t line = is_numbered ? fp_cursor_fixed(c, 4) : r->line + fp_cursor_delta(c);
-    if (is_numbered) (void)fp_cursor_fixed(c, 1); /* whether the interpreter was entered here */
+    if (is_numbered) is_entry = fp_cursor_fixed(c, 1) != 0;
     if (c->status) return c->status;
     define(r, id, function, file, line, NULL, 0);
+    r->codes[r->n_codes].is_entry = (uint32_t)is_entry;
     if (!is_numbered) r->frame = id, r->line = line;
     return 0;
 }
@@ -129,7 +130,7 @@ static uint32_t line_of(struct fp_memray_reader *r, struct fp_memray_code *code,
     return r->spans[low].line;
 }
 
-uint32_t fp_memray_frame(struct fp_memray_reader *r, uint64_t code, uint64_t instruction) {
+uint32_t fp_memray_frame(struct fp_memray_reader *r, uint64_t code, uint64_t instruction, unsigned is_entry) {
     const uint32_t row = fp_table_find(&r->code_ids, (uint32_t[2]){(uint32_t)code, (uint32_t)(code >> 32)});
     const uint32_t at = row < r->cap_code_of ? r->code_of[row] : 0;
     if (!at) return 0;
@@ -141,5 +142,5 @@ uint32_t fp_memray_frame(struct fp_memray_reader *r, uint64_t code, uint64_t ins
         const uint32_t line = fp_model_line(r->model, of->function, line_of(r, of, instruction), 0, 0);
         r->frames[found] = fp_model_frame(r->model, 0, 0, 0, line);
     }
-    return r->frames[found];
+    return 2 * r->frames[found] + (is_entry & r->codes[at].is_entry);
 }

@@ -151,7 +151,8 @@ int fp_memray_settle(struct fp_memray_reader *r) {
 static inline int add_coming(struct fp_memray_reader *r, uint64_t address, uint64_t size, uint32_t sum) {
     if (r->buckets) __builtin_prefetch(&r->buckets[bucket_of(r, address)], 1);
     r->coming[r->n_coming++] = (struct fp_memray_coming){address, (int64_t)size, sum};
-    return r->n_coming == FP_MEMRAY_AHEAD ? fp_memray_settle(r) : 0;
+    /* after a size with which a sum may overflow at once, so that the error is located */
+    return r->n_coming == FP_MEMRAY_AHEAD || size >> 40 ? fp_memray_settle(r) : 0;
 }
 
 /* ---- mappings in use ---- */
@@ -260,16 +261,24 @@ static int check_temporary(struct fp_memray_reader *r, uint64_t address, uint64_
     return 0;
 }
 
-uint32_t fp_memray_sum(struct fp_memray_reader *r, uint32_t stack, uint32_t thread) {
-    const uint32_t sum = fp_table_intern(&r->sums, (uint32_t[2]){stack, thread});
-    if (sum >= r->f.heap.n) (void)fp_heap_stack(&r->f.heap, stack, thread); /* the next number of both */
+uint32_t fp_memray_sum(struct fp_memray_reader *r, uint32_t stack, uint32_t thread, uint64_t native, uint32_t epoch) {
+    const uint32_t key[5] = {stack, thread, (uint32_t)native, (uint32_t)(native >> 32), epoch};
+    const uint32_t sum = fp_table_intern(&r->sums, key);
+    if (sum >= r->f.heap.n)
+        (void)fp_heap_stack(&r->f.heap, r->f.has_native ? 0 : stack, thread); /* the next number of both */
     return sum;
 }
 
 static int allocate(struct fp_memray_reader *r, unsigned allocator, uint64_t address, uint64_t size) {
     struct fp_memray_thread *t = fp_memray_current(r);
     struct fp_memray_top *top = &t->stack[t->n - 1];
-    if (!top->sum) top->sum = fp_memray_sum(r, top->stack, t->thread) + 1;
+    const uint64_t native = r->f.has_native ? r->native : 0;
+    const uint32_t epoch = r->f.has_native ? r->n_epochs : 0;
+    if (!top->sum || top->native != native || top->epoch != epoch) {
+        top->sum = fp_memray_sum(r, top->stack, t->thread, native, epoch) + 1;
+        top->native = native;
+        top->epoch = epoch;
+    }
     const uint32_t sum = top->sum - 1;
     t->latest[1] = t->latest[0];
     t->latest[0] = (struct fp_memray_latest){address, size, sum};

@@ -18,7 +18,9 @@ struct fp_memray *fp_memray_new(struct fp_model *model, int lenient) {
     fp_table_init(&r->thread_ids, 2);
     fp_table_init(&r->code_ids, 2);
     fp_table_init(&r->frame_keys, 3);
-    fp_table_init(&r->sums, 2);
+    fp_table_init(&r->sums, 5);
+    fp_table_init(&r->node_keys, 2);
+    fp_table_init(&r->asked_keys, 2);
     (void)fp_heap_stack(&r->f.heap, 0, 0); /* row 0 of `sums` */
     return &r->f;
 }
@@ -31,18 +33,12 @@ void fp_memray_free(struct fp_memray *f) {
     fp_table_clear(&r->code_ids);
     fp_table_clear(&r->frame_keys);
     fp_table_clear(&r->sums);
+    fp_table_clear(&r->node_keys);
+    fp_table_clear(&r->asked_keys);
     for (uint32_t i = 0; i < r->cap_threads; i++) free(r->threads[i].stack);
-    free(r->threads);
-    free(r->code_of);
-    free(r->codes);
-    free(r->frames);
-    free(r->tables);
-    free(r->spans);
     if (r->buckets) fp_release(r->buckets, (r->mask + 1) * sizeof *r->buckets);
-    free(r->large);
-    free(r->maps);
-    free(r->numbered);
-    free(r->nodes);
+    FP_FREE(r->code_of, r->codes, r->frames, r->tables, r->spans, r->large, r->maps, r->numbered, r->nodes);
+    FP_FREE(r->natives, r->images, r->epochs, r->way, r->native_way, f->asked, f->images, r->threads);
     free(r);
 }
 
@@ -100,14 +96,29 @@ uint32_t fp_memray_thread(const struct fp_memray *f, uint32_t i, uint32_t *name)
     return t->thread;
 }
 
-static int push(struct fp_memray_reader *r, uint64_t code, uint64_t instruction) {
+void fp_memray_add_node(struct fp_memray_reader *r, uint32_t frame, uint32_t parent) {
+    const uint32_t n = ++r->n_nodes;
+    fp_array_zeroed(&r->nodes, &r->cap_nodes, NODE_WORDS * ((uint64_t)n + 1), sizeof *r->nodes);
+    uint32_t *words = fp_memray_node(r, n);
+    words[NODE_FRAME] = frame;
+    words[NODE_PARENT] = parent;
+    words[NODE_DEPTH] = 1 + fp_memray_node(r, parent)[NODE_DEPTH];
+}
+
+static int push(struct fp_memray_reader *r, uint64_t code, uint64_t instruction, unsigned is_entry) {
     struct fp_memray_thread *t = fp_memray_current(r);
-    const uint32_t frame = t ? fp_memray_frame(r, code, instruction) : 0;
+    const uint32_t frame = t ? fp_memray_frame(r, code, instruction, is_entry) : 0;
     if (!frame) return fp_memray_bad(r, t ? "the code object is not defined" : "a call before the first thread", NULL);
     fp_array_room(&t->stack, &t->cap, (uint64_t)t->n + 1, sizeof *t->stack);
-    const int is_hidden = t->id == r->f.main_thread && t->n <= r->f.hidden;
-    const uint32_t stack = is_hidden ? 0 : fp_model_stack(r->model, t->stack[t->n - 1].stack, frame);
-    t->stack[t->n++] = (struct fp_memray_top){stack, 0};
+    uint32_t stack = t->stack[t->n - 1].stack;
+    if (r->f.has_native) {
+        stack = fp_table_intern(&r->node_keys, (uint32_t[2]){stack, frame});
+        if (stack > r->n_nodes) fp_memray_add_node(r, frame, t->stack[t->n - 1].stack);
+    } else {
+        const int is_hidden = t->id == r->f.main_thread && t->n <= r->f.hidden;
+        stack = is_hidden ? 0 : fp_model_stack(r->model, stack, frame / 2);
+    }
+    t->stack[t->n++] = (struct fp_memray_top){stack, 0, 0, 0};
     return 0;
 }
 
@@ -128,23 +139,12 @@ static int point(struct fp_memray_reader *r, uint64_t ms, uint64_t resident) {
 /* The records that all forms have: their kind is `kind`. */
 static int read_shared(struct fp_memray_reader *r, struct fp_cursor *c, unsigned kind) {
     switch (kind) {
-        case 5: { /* a native frame and the number of its caller */
-            const uint64_t instruction = r->instruction + fp_cursor_delta(c), native = r->native + fp_cursor_delta(c);
-            if (c->status) return c->status;
-            r->instruction = instruction, r->native = native;
-            r->f.native_frames++;
+        case 5: return fp_memray_read_native(r, c);
+        case 6: /* the images of the process follow */
+            fp_array_room(&r->epochs, &r->cap_epochs, (uint64_t)r->n_epochs + 1, sizeof *r->epochs);
+            r->epochs[r->n_epochs++] = r->n_images;
             return 0;
-        }
-        case 6: return 0; /* the images of the process follow */
-        case 7: {
-            (void)fp_cursor_text(c);
-            uint64_t n = fp_cursor_number(c);
-            for ((void)fp_cursor_fixed(c, 8); n && !c->status; n--) { /* segments */
-                if (fp_cursor_fixed(c, 1) != 8 && !c->status) return fp_memray_bad(r, "a segment of an image", "08");
-                (void)fp_cursor_fixed(c, 8), (void)fp_cursor_number(c);
-            }
-            return c->status;
-        }
+        case 7: return fp_memray_read_image(r, c);
         case 10: {
             const struct fp_cursor_text name = fp_cursor_text(c);
             if (c->status) return c->status;
@@ -177,12 +177,12 @@ static int read_old(struct fp_memray_reader *r, struct fp_cursor *c) {
         r->pointer = address, r->native = native;
         return fp_memray_event(r, allocator, address, size);
     }
-    if (kind == 3) return fp_memray_read_frame(r, c, 0);
+    if (kind == 3) return fp_memray_read_frame(r, c, 0, !(flags & 1));
     if (kind == 4) {
         const uint64_t frame = r->frame + fp_cursor_delta(c);
         if (c->status) return c->status;
         r->frame = frame;
-        return push(r, frame, 0);
+        return push(r, frame, 0, 1);
     }
     if (kind == 9) return pop(r, flags + 1);
     if (kind == 11) {
@@ -222,7 +222,7 @@ static int read_record(struct fp_memray_reader *r, struct fp_cursor *c) {
     c->p++;
     if (byte & 0x40) {
         const uint64_t code = fp_cursor_number(c), instruction = fp_cursor_delta(c);
-        return c->status ? c->status : push(r, code, instruction);
+        return c->status ? c->status : push(r, code, instruction, byte & 1);
     }
     if (byte & 0x10) return pop(r, (byte & 15u) + 1);
     if (byte == 2) {
@@ -236,24 +236,19 @@ static int read_record(struct fp_memray_reader *r, struct fp_cursor *c) {
 
 /* ---- aggregated ---- */
 
-/* Words of a node: its frame, parent, depth, and its stack in the model, also without the hidden frames of the main
- * thread; 0: not made yet. */
-enum { FRAME, PARENT, DEPTH, STACK, MAIN_STACK, NODE };
-
-/* The stack of a node.  Stacks of the nodes on its way to the root are made once. */
-static uint32_t stack_of(struct fp_memray_reader *r, uint32_t node, int is_main) {
-    const size_t which = is_main ? MAIN_STACK : STACK;
+uint32_t fp_memray_stack(struct fp_memray_reader *r, uint32_t node, int is_main) {
+    const size_t which = is_main ? NODE_MAIN_STACK : NODE_STACK;
     const uint64_t hidden = is_main ? r->f.hidden : 0;
     uint32_t n = 0, at = node, stack;
-    for (; at && r->nodes[NODE * (size_t)at + DEPTH] > hidden && !r->nodes[NODE * (size_t)at + which]; n++)
-        at = r->nodes[NODE * (size_t)at + PARENT];
-    stack = at ? r->nodes[NODE * (size_t)at + which] : 0;
+    for (; at && fp_memray_node(r, at)[NODE_DEPTH] > hidden && !fp_memray_node(r, at)[which]; n++)
+        at = fp_memray_node(r, at)[NODE_PARENT];
+    stack = at ? fp_memray_node(r, at)[which] : 0;
     uint32_t *way = fp_scratch((size_t)n + 1, sizeof *way);
     at = node;
-    for (uint32_t i = n; i-- > 0; at = r->nodes[NODE * (size_t)at + PARENT]) way[i] = at;
+    for (uint32_t i = n; i-- > 0; at = fp_memray_node(r, at)[NODE_PARENT]) way[i] = at;
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t *words = &r->nodes[NODE * (size_t)way[i]];
-        words[which] = stack = fp_model_stack(r->model, stack, words[FRAME]);
+        uint32_t *words = fp_memray_node(r, way[i]);
+        words[which] = stack = fp_model_stack(r->model, stack, words[NODE_FRAME] / 2);
     }
     fp_scratch_free(way);
     return stack;
@@ -264,24 +259,19 @@ static int read_node(struct fp_memray_reader *r, struct fp_cursor *c) {
     const uint64_t frame = is_old ? fp_cursor_fixed(c, 8) : fp_cursor_number(c);
     const uint64_t parent = is_old ? fp_cursor_fixed(c, 4) : fp_cursor_number(c);
     if (c->status) return c->status;
-    const uint32_t of = is_old ? fp_memray_frame(r, frame, 0) : frame < r->n_numbered ? r->numbered[frame] : 0;
+    const uint32_t of = is_old ? fp_memray_frame(r, frame, 0, 1) : frame < r->n_numbered ? r->numbered[frame] : 0;
     if (!of) return fp_memray_bad(r, "the frame of a node is not defined", NULL);
     if (parent > r->n_nodes) return fp_memray_bad(r, "the parent of a node is not defined", NULL);
-    const uint32_t n = ++r->n_nodes;
-    fp_array_zeroed(&r->nodes, &r->cap_nodes, NODE * ((uint64_t)n + 1), sizeof *r->nodes);
-    uint32_t *words = &r->nodes[NODE * (size_t)n];
-    words[FRAME] = of;
-    words[PARENT] = (uint32_t)parent;
-    words[DEPTH] = 1 + r->nodes[NODE * parent + DEPTH];
+    fp_memray_add_node(r, of, (uint32_t)parent);
     return 0;
 }
 
 static int read_numbered(struct fp_memray_reader *r, struct fp_cursor *c) {
-    if (r->f.version == 11) return fp_memray_read_frame(r, c, 1);
+    if (r->f.version == 11) return fp_memray_read_frame(r, c, 1, 1);
     const uint64_t number = fp_cursor_number(c), code = fp_cursor_number(c), instruction = fp_cursor_delta(c);
-    (void)fp_cursor_fixed(c, 1);
+    const unsigned is_entry = fp_cursor_fixed(c, 1) != 0;
     if (c->status) return c->status;
-    const uint32_t frame = fp_memray_frame(r, code, instruction);
+    const uint32_t frame = fp_memray_frame(r, code, instruction, is_entry);
     if (number != r->n_numbered) return fp_memray_bad(r, "the number of a frame", "that of the last one plus 1");
     if (!frame) return fp_memray_bad(r, "the code object is not defined", NULL);
     fp_array_room(&r->numbered, &r->cap_numbered, (uint64_t)r->n_numbered + 1, sizeof *r->numbered);
@@ -298,7 +288,11 @@ static int read_sum(struct fp_memray_reader *r, struct fp_cursor *c) {
     const uint64_t id = fp_u64(c->p), node = fp_u64(c->p + 24);
     if (node > r->n_nodes) return fp_memray_bad(r, "the node of a sum is not defined", NULL);
     struct fp_memray_thread *t = thread_of(r, id);
-    const uint32_t sum = fp_memray_sum(r, stack_of(r, (uint32_t)node, id == r->f.main_thread), t->thread);
+    const uint64_t native = r->f.has_native ? fp_u64(c->p + 16) : 0, epoch = r->f.has_native ? fp_u64(c->p + 32) : 0;
+    if (epoch > r->n_epochs) return fp_memray_bad(r, "the images of a sum are not defined", NULL);
+    const uint32_t stack =
+        r->f.has_native ? (uint32_t)node : fp_memray_stack(r, (uint32_t)node, id == r->f.main_thread);
+    const uint32_t sum = fp_memray_sum(r, stack, t->thread, native, (uint32_t)epoch);
     int64_t *values = r->f.heap.sums[sum].values;
     for (size_t k = 0; k < 4; k++) {
         const uint64_t value = fp_u64(c->p + 40 + 8 * k);
@@ -374,7 +368,17 @@ int fp_memray_feed(struct fp_memray *f, struct fp_window *in, struct fp_batch *o
         if (is_first) return FP_NEEDS;
     }
     int status = fp_memray_settle(r);
+    if (!status && f->has_native && !r->is_asked) {
+        r->is_asked = 1;
+        f->request = FP_MEMRAY_NAMES;
+        if (!(status = fp_memray_ask(r))) return FP_NEEDS;
+    }
+    if (!status && f->has_native && !r->is_joined) {
+        r->is_joined = 1;
+        status = fp_memray_join(r);
+    }
     if (status && (status = failed(r, in, status, err))) return status;
+    r->is_asked = r->is_joined = 1;
     in->pos = in->n; /* zeros */
     return in->eof ? fp_heap_rows(&f->heap, out) : FP_MORE;
 }

@@ -12,7 +12,8 @@
  * The first byte of a record states its kind.  A free has only an address, so blocks in use are kept.  Each thread has
  * a stack, whose nodes are stacks of the model.  The rows come after the trailer.
  *
- * Memory: linear in blocks in use (48 to 96 bytes each), mappings, code objects, and distinct stacks.
+ * Memory: linear in blocks in use (32 to 64 bytes each), mappings, code objects, native frames, and distinct
+ * stacks.
  * Source: memray's src/memray/_memray/record_reader.cpp, records.h; files of memray 1.18 to 1.20.
  */
 #pragma once
@@ -22,17 +23,35 @@
 
 /* cffi-begin guarded */
 
+enum fp_memray_request {
+    FP_MEMRAY_HEADER, /* the header is read; set `input` */
+    FP_MEMRAY_NAMES   /* the trailer is read: see `asked` */
+};
+
+/* A frame of native code, of the model, and the answer of the caller: whether its function is the interpreter's loop.
+ * FP_MEMRAY_LOOP, or, if others are inlined into the loop, a frame with these, which is not. */
+enum { FP_MEMRAY_LOOP = 1 };
+struct fp_memray_asked {
+    uint32_t frame, answer;
+    uint32_t first, end; /* of the images of its time, in `images` */
+};
+
 struct fp_memray {
     struct fp_heap_sums heap;
-    /* the header, after FP_NEEDS */
+    int32_t request;
+    struct fp_memray_asked *asked;
+    uint32_t n_asked;
+    uint32_t *images; /* mappings of the model */
+    /* the header */
     uint32_t version, python, pid, command; /* python: as PY_VERSION_HEX; command: a string */
     int32_t has_native, is_aggregated, python_allocator, traces_python;
     int64_t start_ms, end_ms;
     uint64_t main_thread, hidden; /* frames of memray's at the root of the main thread */
-    uint32_t input;               /* of the model; set by the caller after FP_NEEDS */
+    uint32_t input;               /* of the model */
     uint32_t n_threads;
-    uint64_t FP_COUNT(native_frames, "native-frames", not_representable, "frame of native code",
-                      "frames of native code");
+    uint64_t FP_COUNT(unpaired, "native-stacks", not_representable,
+                      "native stack without the interpreter's functions, reduced to Python's frames",
+                      "native stacks without the interpreter's functions, reduced to Python's frames");
     uint64_t FP_COUNT(bad_end, "unreadable-rest");
 };
 
@@ -40,7 +59,7 @@ struct fp_memray {
 struct fp_memray *fp_memray_new(struct fp_model *model, int lenient);
 void fp_memray_free(struct fp_memray *f);
 
-/* FP_MORE, FP_FULL, FP_DONE, an error, or FP_NEEDS, once: the header is read.  The batch has FP_HEAP_COLUMNS value
+/* FP_MORE, FP_FULL, FP_DONE, an error, or FP_NEEDS: see `request`.  The batch has FP_HEAP_COLUMNS value
  * columns, of an aggregated file the last four of them. */
 int fp_memray_feed(struct fp_memray *f, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
 

@@ -7,6 +7,7 @@
 struct fp_memray_code {
     uint64_t table; /* of lines, in `tables` */
     uint32_t n_table, function, line;
+    uint32_t is_entry;       /* of version 11: the interpreter's loop was called for it */
     uint32_t spans, n_spans; /* the table once it is decoded, in `spans` */
 };
 
@@ -15,8 +16,24 @@ struct fp_memray_span {
     uint32_t start, line;
 };
 
+/* `stack`: of the model; with native frames a node of `nodes`.  `sum`: sum + 1 of the native stack here, 0: none yet.
+ */
 struct fp_memray_top {
-    uint32_t stack, sum; /* sum + 1, 0: none yet */
+    uint32_t stack, sum;
+    uint64_t native;
+    uint32_t epoch;
+};
+
+/* A frame of native code at `address`, called by the frame of number `caller`. */
+struct fp_memray_native {
+    uint64_t address;
+    uint32_t caller;
+};
+
+/* Images of the process are at [start, limit) until the next epoch. */
+struct fp_memray_image {
+    uint64_t start, limit;
+    uint32_t mapping;
 };
 
 struct fp_memray_latest {
@@ -90,8 +107,19 @@ struct fp_memray_reader {
     struct fp_memray_map *maps; /* the first one is not used */
     uint32_t n_maps, cap_maps, root_map, free_map, n_in_use;
     uint64_t n_map_events, n_overlaps, n_ranks;
-    /* aggregated: frames, and nodes of their tree, each with its parent and its depth */
+    /* frames (twice their numbers of the model, and 1 if the loop was called for them), and nodes of a tree of them:
+     * numbered in aggregated files; with native frames also in others, by row of `node_keys` */
     uint32_t *numbered, *nodes;
+    struct fp_table node_keys;
+    /* natives: by number; images: those of an epoch follow each other, sorted once they are looked up */
+    struct fp_memray_native *natives; /* the first one is not used */
+    struct fp_memray_image *images;
+    uint32_t *epochs;           /* for each, where its images begin */
+    struct fp_table asked_keys; /* number and epoch of a native frame: its row is an index of `asked` */
+    uint32_t *way, *native_way; /* of a stack, callees first */
+    uint32_t n_natives, cap_natives, n_images, cap_images, n_epochs, cap_epochs, cap_asked, cap_way, cap_native_way;
+    int32_t is_asked, is_joined;
+    uint64_t n_steps;
     uint32_t n_numbered, cap_numbered, n_nodes, cap_nodes;
 };
 
@@ -109,11 +137,31 @@ static inline int fp_memray_bad(struct fp_memray_reader *r, const char *what, co
 /* The allocations and frees of events.c: 0, or an error.  The last ones count only after fp_memray_settle. */
 int fp_memray_event(struct fp_memray_reader *r, unsigned allocator, uint64_t address, uint64_t size);
 int fp_memray_settle(struct fp_memray_reader *r);
-/* The sum of a stack and a thread of the model. */
-uint32_t fp_memray_sum(struct fp_memray_reader *r, uint32_t stack, uint32_t thread);
+/* The sum of a stack (see fp_memray_top), a thread of the model, and a native stack and its epoch. */
+uint32_t fp_memray_sum(struct fp_memray_reader *r, uint32_t stack, uint32_t thread, uint64_t native, uint32_t epoch);
 
 /* code.c: reads a code object, or a frame of version 11 (`numbered`: as of aggregated files). */
 int fp_memray_read_code(struct fp_memray_reader *r, struct fp_cursor *c);
-int fp_memray_read_frame(struct fp_memray_reader *r, struct fp_cursor *c, int is_numbered);
-/* The frame of an instruction of a code object, in the model; 0: that is not defined. */
-uint32_t fp_memray_frame(struct fp_memray_reader *r, uint64_t code, uint64_t instruction);
+int fp_memray_read_frame(struct fp_memray_reader *r, struct fp_cursor *c, int is_numbered, int is_entry);
+/* The frame of an instruction of a code object, twice its number in the model, and 1 if `is_entry`; 0: the code object
+ * is not defined. */
+uint32_t fp_memray_frame(struct fp_memray_reader *r, uint64_t code, uint64_t instruction, unsigned is_entry);
+
+/* Words of a node: its frame, parent, depth, and its stack in the model, also without the hidden frames of the main
+ * thread; 0: not made yet. */
+enum fp_memray_node { NODE_FRAME, NODE_PARENT, NODE_DEPTH, NODE_STACK, NODE_MAIN_STACK, NODE_WORDS };
+static inline uint32_t *fp_memray_node(const struct fp_memray_reader *r, uint32_t node) {
+    return r->nodes + (size_t)NODE_WORDS * node;
+}
+/* Adds the next node. */
+void fp_memray_add_node(struct fp_memray_reader *r, uint32_t frame, uint32_t parent);
+/* The stack of a node.  Stacks of the nodes on its way to the root are made once. */
+uint32_t fp_memray_stack(struct fp_memray_reader *r, uint32_t node, int is_main);
+
+/* native.c: native frames, and images of the process. */
+int fp_memray_read_native(struct fp_memray_reader *r, struct fp_cursor *c);
+int fp_memray_read_image(struct fp_memray_reader *r, struct fp_cursor *c);
+/* Collects the native frames of sums in `asked`. */
+int fp_memray_ask(struct fp_memray_reader *r);
+/* With the answers: gives sums their stacks. */
+int fp_memray_join(struct fp_memray_reader *r);

@@ -27,7 +27,7 @@ def events(draw: st.DrawFn) -> list[memray.Event]:
     for _ in range(draw(st.integers(0, 40))):
         kind = draw(st.sampled_from(kinds))
         address = draw(st.integers(1, 20)) * 8 if draw(st.booleans()) else draw(st.integers(1, 1 << 45)) * 8
-        size = draw(st.integers(1, 100))
+        size = draw(st.integers(1, 100) | st.integers(2**32 - 2, 2**40))
         found.append(memray.Event(draw(st.integers(1, 3)), draw(st.sampled_from(stacks)), kind, address, size))
     return found
 

@@ -12,6 +12,8 @@ import fastprof
 from fastprof import formats
 from fastprof.core.errors import FormatError
 from fastprof.core.source import Source
+from fastprof.symbols.names import Symbol
+from fastprof.symbols.symbolizer import Symbolizer
 from tests.reference import memray
 from tests.support.paths import CORPUS
 from tests.support.stackdump import dump
@@ -96,6 +98,43 @@ def test_a_large_line_table_is_decoded_once() -> None:
     assert sorted(stack[0][3][0][4] for stack, _, _ in rows) == [0, n + 8, n + 9, n + 10]
 
 
+def native_capture(path: bytes = b"/nowhere/python3") -> bytes:
+    """Python's frames: start (hidden), f in the same loop, g in another one; native: main, loop, call, loop, malloc."""
+    head = bytearray(memray.header(13))
+    head[15] = 1
+    image = b"\x06\x07" + path + b"\0\1" + struct.pack("<Q", 0x10000) + b"\x08" + bytes(8) + memray.number(4096)
+    natives, before = b"", 0
+    for caller, address in enumerate((0x10010, 0x10020, 0x10030, 0x10020, 0x10040)):
+        natives += b"\5" + memray.delta(address - before) + memray.delta(int(caller > 0))
+        before = address
+    code = b"".join(b"\x0e" + bytes([k]) + name + b"\0a.py\0\0\0" for k, name in enumerate((b"start", b"f", b"g")))
+    calls = b"\x41\0\0\x40\1\0\x41\2\0"
+    return bytes(head) + image + natives + THREAD + code + calls + b"\xfe\2" + memray.delta(1) + b"\x40\1"
+
+
+def test_native_frames(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Calls of the interpreter's loop become the frames that it executed; functions inlined into it stay."""
+    chains: dict[int, tuple[Symbol, ...]] = {}
+
+    def resolve(self: Symbolizer, addresses: list[int], returns: bool = False) -> list[tuple[Symbol, ...]]:
+        assert returns and {self.mappings.paths[self.mappings.find(address) or 0] for address in addresses} == {"/py"}
+        return [chains.get(address, ()) for address in addresses]
+
+    def stacks() -> dict[str, int]:
+        fastprof.convert(native_capture(b"/py"), tmp_path / "o.folded", value="alloc_space")
+        lines = (tmp_path / "o.folded").read_text().splitlines()
+        return {stack: int(value) for stack, _, value in (line.rpartition(" ") for line in lines)}
+
+    monkeypatch.setattr(Symbolizer, "resolve", resolve)
+    assert stacks() == {"f;g": 64}
+    assert dict(fastprof.info(native_capture(b"/py")).not_representable) == {"native-stacks": 1}
+    chains[0x10020] = (Symbol("_PyEval_EvalFrameDefault", ""),)
+    assert stacks() == {"f;[py+0x2f];g;[py+0x3f]": 64}
+    assert not fastprof.info(native_capture(b"/py")).not_representable
+    chains[0x10020] = (Symbol("inner", "", "c.c", 7), *chains[0x10020])
+    assert stacks() == {"f;inner;[py+0x2f];g;inner;[py+0x3f]": 64}
+
+
 def test_damage_is_an_error_that_says_where(small: bytes) -> None:
     end = len(small.rstrip(b"\0"))
     cut = small[: end - 1]
@@ -117,6 +156,7 @@ def test_damage_is_an_error_that_says_where(small: bytes) -> None:
         (13, THREAD + b"\xf8\1\x0e\x10", "a mapping ends"),
         (13, b"\x0e\1f\0a\0\2" + b"\xff" * 5 + b"\1", "the length of a line table"),
         (13, b"\x07a\0\1" + bytes(8) + b"\1", "a segment"),
+        (13, b"\x05\2\2", "the caller of a native frame is not defined"),
         (13, b"\x0aname\0", "before the first thread"),
         (11, THREAD + b"\x04\2", "not defined"),
         (10, b"", "expected 11 to 13"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING, Any, ClassVar
 from fastprof.core.c_memory import owned
 from fastprof.core.heap_sums import TYPES, facts_of
 from fastprof.core.log import Log
@@ -13,11 +15,20 @@ from fastprof.core.options import LENIENT, Options
 from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.formats.memray.reported import REPORTED
+from fastprof.symbols import DEBUG_DIRS, DEMANGLE, FORCE_SYMBOLS, SYMBOLIZE, SYMBOLS, SYSROOT
 
 if TYPE_CHECKING:
     from fastprof.core._c import fp_batch, fp_err, fp_window
+    from fastprof.core.native import Answers
+    from fastprof.symbols.names import Symbol
+    from fastprof.symbols.symbolizer import Mapping
 
 _ALLOCATORS = ("", "pymalloc", "pymalloc_debug", "malloc", "other", "mimalloc", "mimalloc_debug")
+
+
+def _is_loop(name: str) -> bool:
+    """Whether this is the interpreter's function that executes a call of Python, or one of those of Python 3.14."""
+    return "_PyEval_EvalFrameDefault" in name or name.startswith("_TAIL_CALL_")
 
 
 class MemrayReader(NativeReader):
@@ -30,6 +41,8 @@ class MemrayReader(NativeReader):
         super().__init__(source, model, options, log)
         new = lib.fp_memray_new(model.c, options[LENIENT])
         self._r = owned(new, lib.fp_memray_free, "the reader of memray's captures")
+        version = int.from_bytes(source.head[7:11], "little")
+        self.addresses = source.head[11 if version < 12 else 15 : 16].startswith(b"\1")  # of native frames
 
     def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         status = lib.fp_memray_feed(self._r, in_, batch, err)
@@ -37,8 +50,7 @@ class MemrayReader(NativeReader):
             self._name_threads()
         return status
 
-    def answer(self, batch: fp_batch) -> None:
-        """The header is read."""
+    def _begin(self, batch: fp_batch) -> None:
         r, model = self._r, self.model
         r.input = self._input = model.input()
         first = len(TYPES) // 2 if r.is_aggregated else 0
@@ -49,6 +61,53 @@ class MemrayReader(NativeReader):
         self.part = model.add_part(
             Part(TYPES[first:], command=model.string(r.command) or None, pid=int(r.pid), extra=extra)
         )
+
+    def _find_loops(self, batch: fp_batch) -> None:
+        """Tell the decoder which native frames are those of the interpreter's loop."""
+        if not self.options[SYMBOLIZE]:
+            return
+        from fastprof.symbols.finder import Finder
+        from fastprof.symbols.symbolizer import Symbolizer
+
+        r, model = self._r, self.model
+        by_images = defaultdict[tuple[int, int], list[int]](list)
+        for i in range(1, r.n_asked):
+            by_images[r.asked[i].first, r.asked[i].end].append(i)
+        options = self.options
+        finder = Finder(
+            symbols=options[SYMBOLS],
+            sysroot=options[SYSROOT],
+            debug_dirs=options[DEBUG_DIRS],
+            demangle=options[DEMANGLE],
+            force=options[FORCE_SYMBOLS],
+        )
+        for (first, end), asked in by_images.items():
+            symbolizer = Symbolizer(map(self._mapping, ffi.unpack(r.images + first, end - first)), finder)
+            frames = [model.row("frames", r.asked[i].frame) for i in asked]
+            chains = symbolizer.resolve([low | high << 32 for _, low, high, *_ in frames], returns=True)
+            for i, (mapping, low, high, flags, _), chain in zip(asked, frames, chains, strict=True):
+                loop = next((k for k, one in enumerate(chain) if _is_loop(one.system_name or one.name)), None)
+                if loop is not None:
+                    lines = self._lines(chain[:loop], model.row("mappings", mapping)[lib.FP_MAPPING_OBJECT])
+                    frame = model.frame(mapping, low | high << 32, flags, lines) if loop else lib.FP_MEMRAY_LOOP
+                    r.asked[i].answer = frame
+
+    def _mapping(self, mapping: int) -> Mapping:
+        from fastprof.symbols.symbolizer import Mapping
+
+        model = self.model
+        object_id, low, high, low_limit, high_limit, low_offset, high_offset, _ = model.row("mappings", mapping)
+        path = model.string(model.row("objects", object_id)[lib.FP_OBJECT_NAME]).decode("utf-8", "surrogateescape")
+        return Mapping(low | high << 32, low_limit | high_limit << 32, low_offset | high_offset << 32, path, "", True)
+
+    def _lines(self, chain: tuple[Symbol, ...], object_id: int) -> int:
+        lines, model = 0, self.model
+        for one in reversed(chain):
+            function = model.function(one.name, one.file, object_id, one.system_name, one.start_line)
+            lines = model.line(function, one.line, 0, lines)
+        return lines
+
+    answers: ClassVar[Answers] = {lib.FP_MEMRAY_HEADER: _begin, lib.FP_MEMRAY_NAMES: _find_loops}
 
     def _name_threads(self) -> None:
         r, model, name = self._r, self.model, ffi.new("uint32_t *")
