@@ -1,5 +1,5 @@
-/* Native frames.  A stack joins those of native code and of Python: each call of the interpreter's loop becomes the
- * frames of Python that it executed.
+/* Nodes of stacks, and native frames.  A stack joins those of native code and of Python: each call of the interpreter's
+ * loop becomes the frames of Python that it executed.
  *
  *   native    main > run_code > LOOP > call > builtin_len > len_slot > LOOP > alloc
  *   Python    <module>* > f > __len__*                             * the loop was called for it
@@ -16,6 +16,33 @@
 /* Frames that are looked at: a few for each byte of a usual file. */
 enum { STEPS_OF_A_SUM = 4096 };
 static const uint64_t MOST_STEPS = 1u << 28;
+
+void fp_memray_add_node(struct fp_memray_reader *r, uint32_t frame, uint32_t parent) {
+    const uint32_t n = ++r->n_nodes;
+    fp_array_zeroed(&r->nodes, &r->cap_nodes, FP_NODE_WORDS * ((uint64_t)n + 1), sizeof *r->nodes);
+    uint32_t *words = fp_memray_node(r, n);
+    words[FP_NODE_FRAME] = frame;
+    words[FP_NODE_PARENT] = parent;
+    words[FP_NODE_DEPTH] = 1 + fp_memray_node(r, parent)[FP_NODE_DEPTH];
+}
+
+uint32_t fp_memray_stack(struct fp_memray_reader *r, uint32_t node, int is_main) {
+    const size_t which = is_main ? FP_NODE_MAIN_STACK : FP_NODE_STACK;
+    const uint64_t hidden = is_main ? r->f.hidden : 0;
+    uint32_t n = 0, at = node, stack;
+    for (; at && fp_memray_node(r, at)[FP_NODE_DEPTH] > hidden && !fp_memray_node(r, at)[which]; n++)
+        at = fp_memray_node(r, at)[FP_NODE_PARENT];
+    stack = at ? fp_memray_node(r, at)[which] : 0;
+    uint32_t *way = fp_scratch((size_t)n + 1, sizeof *way);
+    at = node;
+    for (uint32_t i = n; i-- > 0; at = fp_memray_node(r, at)[FP_NODE_PARENT]) way[i] = at;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t *words = fp_memray_node(r, way[i]);
+        words[which] = stack = fp_model_stack(r->model, stack, words[FP_NODE_FRAME] / 2);
+    }
+    fp_scratch_free(way);
+    return stack;
+}
 
 int fp_memray_read_native(struct fp_memray_reader *r, struct fp_cursor *c) {
     const uint64_t address = r->instruction + fp_cursor_delta(c), caller = r->native + fp_cursor_delta(c);
@@ -128,9 +155,9 @@ static uint32_t way_of_native(struct fp_memray_reader *r, uint64_t number, uint3
 
 static uint32_t way_of_python(struct fp_memray_reader *r, uint32_t node) {
     uint32_t n = 0;
-    for (uint32_t at = node; at; at = fp_memray_node(r, at)[NODE_PARENT]) {
+    for (uint32_t at = node; at; at = fp_memray_node(r, at)[FP_NODE_PARENT]) {
         fp_array_room(&r->way, &r->cap_way, (uint64_t)n + 1, sizeof *r->way);
-        r->way[n++] = fp_memray_node(r, at)[NODE_FRAME];
+        r->way[n++] = fp_memray_node(r, at)[FP_NODE_FRAME];
     }
     return n;
 }

@@ -96,15 +96,6 @@ uint32_t fp_memray_thread(const struct fp_memray *f, uint32_t i, uint32_t *name)
     return t->thread;
 }
 
-void fp_memray_add_node(struct fp_memray_reader *r, uint32_t frame, uint32_t parent) {
-    const uint32_t n = ++r->n_nodes;
-    fp_array_zeroed(&r->nodes, &r->cap_nodes, NODE_WORDS * ((uint64_t)n + 1), sizeof *r->nodes);
-    uint32_t *words = fp_memray_node(r, n);
-    words[NODE_FRAME] = frame;
-    words[NODE_PARENT] = parent;
-    words[NODE_DEPTH] = 1 + fp_memray_node(r, parent)[NODE_DEPTH];
-}
-
 static int push(struct fp_memray_reader *r, uint64_t code, uint64_t instruction, unsigned is_entry) {
     struct fp_memray_thread *t = fp_memray_current(r);
     const uint32_t frame = t ? fp_memray_frame(r, code, instruction, is_entry) : 0;
@@ -235,24 +226,6 @@ static int read_record(struct fp_memray_reader *r, struct fp_cursor *c) {
 }
 
 /* ---- aggregated ---- */
-
-uint32_t fp_memray_stack(struct fp_memray_reader *r, uint32_t node, int is_main) {
-    const size_t which = is_main ? NODE_MAIN_STACK : NODE_STACK;
-    const uint64_t hidden = is_main ? r->f.hidden : 0;
-    uint32_t n = 0, at = node, stack;
-    for (; at && fp_memray_node(r, at)[NODE_DEPTH] > hidden && !fp_memray_node(r, at)[which]; n++)
-        at = fp_memray_node(r, at)[NODE_PARENT];
-    stack = at ? fp_memray_node(r, at)[which] : 0;
-    uint32_t *way = fp_scratch((size_t)n + 1, sizeof *way);
-    at = node;
-    for (uint32_t i = n; i-- > 0; at = fp_memray_node(r, at)[NODE_PARENT]) way[i] = at;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t *words = fp_memray_node(r, way[i]);
-        words[which] = stack = fp_model_stack(r->model, stack, words[NODE_FRAME] / 2);
-    }
-    fp_scratch_free(way);
-    return stack;
-}
 
 static int read_node(struct fp_memray_reader *r, struct fp_cursor *c) {
     const int is_old = r->f.version == 11;

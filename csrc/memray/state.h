@@ -149,16 +149,15 @@ uint32_t fp_memray_frame(struct fp_memray_reader *r, uint64_t code, uint64_t ins
 
 /* Words of a node: its frame, parent, depth, and its stack in the model, also without the hidden frames of the main
  * thread; 0: not made yet. */
-enum fp_memray_node { NODE_FRAME, NODE_PARENT, NODE_DEPTH, NODE_STACK, NODE_MAIN_STACK, NODE_WORDS };
+enum fp_memray_node { FP_NODE_FRAME, FP_NODE_PARENT, FP_NODE_DEPTH, FP_NODE_STACK, FP_NODE_MAIN_STACK, FP_NODE_WORDS };
 static inline uint32_t *fp_memray_node(const struct fp_memray_reader *r, uint32_t node) {
-    return r->nodes + (size_t)NODE_WORDS * node;
+    return r->nodes + (size_t)FP_NODE_WORDS * node;
 }
+/* native.c: nodes, native frames, and images of the process. */
 /* Adds the next node. */
 void fp_memray_add_node(struct fp_memray_reader *r, uint32_t frame, uint32_t parent);
 /* The stack of a node.  Stacks of the nodes on its way to the root are made once. */
 uint32_t fp_memray_stack(struct fp_memray_reader *r, uint32_t node, int is_main);
-
-/* native.c: native frames, and images of the process. */
 int fp_memray_read_native(struct fp_memray_reader *r, struct fp_cursor *c);
 int fp_memray_read_image(struct fp_memray_reader *r, struct fp_cursor *c);
 /* Collects the native frames of sums in `asked`. */
