@@ -40,6 +40,15 @@ def test_times_and_calls(name: str) -> None:
     }
 
 
+def test_a_flat_profile_that_ends_with_a_row_may_be_cut() -> None:
+    text = (GOOD / "small.gprof.txt").read_bytes()
+    assert not fastprof.info(text).warnings
+    flat = text[: text.index(b" rec\n") + 5]
+    (warning,) = fastprof.info(flat).warnings
+    assert "ends with a row of the flat profile" in warning
+    assert not fastprof.info(flat + b"\n \n %         the percentage of the total\n").warnings
+
+
 def test_lines_and_files_of_functions() -> None:
     with fastprof.open(GOOD / "lines.gprof.txt") as profile:
         found = {(row["function"], row["file"], row["line"]) for row in profile.rows("graph")}

@@ -13,5 +13,9 @@ REPORTED = reported(
             "functions whose numbers of calls have no callers",
         ),
     },
-    warnings={"no-program": "{file}: functions are addresses without the program: pass it with {--symbols}"},
+    warnings={
+        "no-program": "{file}: functions are addresses without the program: pass it with {--symbols}",
+        "open-flat-profile": "{file}: the text ends with a row of the flat profile, without gprof's explanation or a "
+        "call graph: written with -b -p, or cut",
+    },
 )

@@ -90,6 +90,8 @@ class GprofTextReader(GraphReader):
             elif self._in != _NEITHER or line.strip():
                 self._bad("the file ends inside a line", lib.FP_E_TRUNCATED)
             in_.pos += len(line)
+        if in_.eof and self._in == _IN_FLAT and not self._is_due and not self._is_cut:
+            self.log.warn(REPORTED["open-flat-profile"], file=self.source.name)
         if in_.eof and (self._in == _IN_GRAPH or self._is_due or not self._tables):
             self._place, self._line = in_.base + in_.pos, self._line + 1
             self._is_cut = True
