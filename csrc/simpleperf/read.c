@@ -1,7 +1,5 @@
 #include "simpleperf/read.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/digits.h"
 #include "core/guard.h"
@@ -32,15 +30,15 @@ static const struct fp_wire_schema fields[] = {
     [SWITCH] = {" VVV", {0, TO(id), TO(time), TO(thread)}},
 };
 
-static const char *const errors[] = {"",
-                                     "unknown",
-                                     "not enough stack",
-                                     "invalid memory",
-                                     "no unwind information",
-                                     "invalid map",
-                                     "too many frames",
-                                     "repeated frame",
-                                     "invalid ELF file"};
+static const char errors[][24] = {"",
+                                  "unknown",
+                                  "not enough stack",
+                                  "invalid memory",
+                                  "no unwind information",
+                                  "invalid map",
+                                  "too many frames",
+                                  "repeated frame",
+                                  "invalid ELF file"};
 
 struct simpleperf_reader {
     struct fp_simpleperf s;
@@ -74,11 +72,7 @@ void fp_simpleperf_free(struct fp_simpleperf *s) {
     if (!r) return;
     fp_table_clear(&r->files);
     fp_table_clear(&r->threads);
-    free(r->file_rows);
-    free(r->thread_rows);
-    free(r->symbols);
-    free(r->stack);
-    free(r);
+    FP_FREE(r->file_rows, r->thread_rows, r->symbols, r->stack, r);
 }
 
 static int bad(struct simpleperf_reader *r, const char *what) {
@@ -169,9 +163,8 @@ static uint32_t label_of(struct simpleperf_reader *r, struct fp_wire m) {
     struct sp_fields v = {0};
     struct fp_strings *s = &r->model->strings;
     if (!m.p || fp_wire_read(&m, &unwinding, &v, &f, NULL) || !v.error) return 0;
-    const char *text = errors[v.error < sizeof errors / sizeof *errors ? v.error : 1];
-    return fp_model_label(r->model, 0, fp_strings_intern(s, "unwinding", 9), fp_strings_intern(s, text, strlen(text)),
-                          0, 0);
+    const char *e = errors[v.error < sizeof errors / sizeof *errors ? v.error : 1];
+    return fp_model_label(r->model, 0, fp_strings_intern(s, "unwinding", 9), fp_strings_intern(s, e, strlen(e)), 0, 0);
 }
 
 static int take_sample(struct simpleperf_reader *r, struct fp_wire m, struct fp_batch *out) {

@@ -19,8 +19,6 @@ from fastprof.formats.simpleperf.reported import REPORTED
 if TYPE_CHECKING:
     from fastprof.core._c import fp_batch, fp_err, fp_window
 
-_CLOCKS = ("cpu-clock", "task-clock")
-
 
 class SimpleperfReader(NativeReader):
     """Samples with times; each event has a value type for its samples, and one for the sum of their counts.
@@ -34,8 +32,7 @@ class SimpleperfReader(NativeReader):
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
-        new = lib.fp_simpleperf_new(model.c, options[LENIENT])
-        self._r = owned(new, lib.fp_simpleperf_free, "the reader of simpleperf")
+        self._r = owned(lib.fp_simpleperf_new(model.c, options[LENIENT]), lib.fp_simpleperf_free, "the reader")
 
     def ranges(self) -> Iterator[tuple[int, int | None]]:
         """The input twice: names come last."""
@@ -47,7 +44,7 @@ class SimpleperfReader(NativeReader):
             r.n_events, r.events[0] = 1, 0
         types, names = list[ValueType](), [self._text(r.events[k]) for k in range(r.n_events)]
         for name in names:
-            unit = "nanoseconds" if name.startswith(_CLOCKS) else "count"
+            unit = "nanoseconds" if name.startswith(("cpu-clock", "task-clock")) else "count"
             types += ValueType(f"{name}_samples" if name else "samples", "count"), ValueType(name or "events", unit)
         self.part = model.add_part(Part(types, extra={"default_sample_type": types[1].name}))
         r.is_second = True
@@ -63,9 +60,8 @@ class SimpleperfReader(NativeReader):
         r, log, model, name = self._r, self.log, self.model, ffi.new("uint32_t *")
         rows = [(model.row("threads", lib.fp_simpleperf_thread(r, i, name)), name[0]) for i in range(1, r.n_threads)]
         model.names.put_comms(model.parts[self.part], {row: model.string(text) for row, text in rows if text})
-        for fact, string in {"app": r.app, "android_sdk": r.sdk}.items():
-            if string:
-                log.facts[fact] = self._text(string)
+        facts = {"app": r.app, "android_sdk": r.sdk}
+        log.facts |= {fact: self._text(string) for fact, string in facts.items() if string}
         if r.lost:
             log.facts["lost_samples"] = int(r.lost)
             log.warn(REPORTED["lost-samples"], file=self.source.name, lost=counted(int(r.lost), "sample"))
