@@ -6,20 +6,7 @@
 #include "core/wire.h"
 
 enum { NEWEST = 3, UNKNOWN = 1 /* a string's number */ };
-enum mojo_event {
-    DESCRIPTION = 1,
-    SAMPLE,
-    FRAME,
-    INVALID,
-    FRAME_USE,
-    KERNEL,
-    GC,
-    IDLE,
-    TIME,
-    MEMORY,
-    STRING,
-    STRING_USE
-};
+enum { DESCRIPTION = 1, SAMPLE, FRAME, INVALID, FRAME_USE, KERNEL, GC, IDLE, TIME, MEMORY, STRING, STRING_USE };
 
 struct mojo_reader {
     struct fp_mojo f;
@@ -155,8 +142,7 @@ static int read_sample(struct mojo_reader *r, struct fp_cursor *c) {
     r->thread = r->threads[row];
     r->has_sample = 1;
     r->is_gc = r->is_idle = 0;
-    r->n = 0;
-    r->time = r->memory = 0;
+    r->time = r->memory = r->n = 0;
     return 0;
 }
 

@@ -47,9 +47,8 @@ class MojoReader(NativeReader):
         self.part = model.add_part(Part([_TYPES[k] for k in columns]))
 
     def _descriptions(self) -> dict[str, str]:
-        r, texts = self._r, []
-        for i in range(2 * r.n_descriptions):
-            texts.append(self.model.string(r.descriptions[i]).decode("utf-8", "replace"))
+        strings = ffi.unpack(self._r.descriptions, 2 * self._r.n_descriptions)
+        texts = [self.model.string(string).decode("utf-8", "replace") for string in strings]
         return dict(zip(texts[::2], texts[1::2], strict=True))
 
     def finish(self) -> None:
@@ -59,9 +58,7 @@ class MojoReader(NativeReader):
             number = model.row("threads", lib.fp_mojo_thread(r, i, id_))[2]
             if number != id_[0]:
                 ids[number] = b"%d" % id_[0]
-        if ids:
-            model.names.put(model.parts[self.part], self._input, {}, {}, ids)
-        log.facts["version"] = int(r.version)
+        model.names.put(model.parts[self.part], self._input, {}, {}, ids)
         found = self._descriptions()
-        log.facts |= {fact: found[key] for key, fact in _FACTS.items() if key in found}
+        log.facts |= {"version": int(r.version)} | {fact: found[key] for key, fact in _FACTS.items() if key in found}
         log.count_all(REPORTED, counts_of(r))
