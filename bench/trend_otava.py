@@ -14,6 +14,7 @@ import sys
 import time
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -47,16 +48,18 @@ def of_trend(values: Sequence[float]) -> list[Span]:
     """Where the changes that fastprof finds begin and end."""
     n = len(values)
     costs = [round(value * UNIT) for value in values]
-    made = SimpleNamespace(
-        rows=SimpleNamespace(keys=[(b"f", b"", b"", 0, "")]),
-        kept=lambda profile: packed((array("I", [0]), *[array("q", [profile.total])] * 3)),
-    )
-    profiles = [[Profile(str(i), {}, None, cost, 0.0, 1.0, i)] for i, cost in enumerate(costs)]
+    data = [packed((array("I", [0]), *[array("q", [cost])] * 3)) for cost in costs]
+    ends = [*accumulate(map(len, data))]
+    made = SimpleNamespace(rows=SimpleNamespace(keys=[(b"f", b"", b"", 0, "")]), kept=lambda: b"".join(data))
+    profiles = [
+        [Profile(str(i), {}, None, cost, 0.0, 1.0, end - len(its), size=len(its))]
+        for i, (cost, its, end) in enumerate(zip(costs, data, ends, strict=True))
+    ]
     points = Points([str(i) for i in range(n)], profiles, [[0]] * n, 1, [])
     changes = Series(made, points, [0], 0, per="1").changes(ALPHA)  # type: ignore[arg-type]
     found = {(one.at, one.end if one.kind == "drift" else one.at) for one in changes}
-    ends = {(one.end, one.end) for one in changes if one.kind in ("spike", "went away") and one.end < n}
-    return sorted(found | ends)
+    back = {(one.end, one.end) for one in changes if one.kind in ("spike", "went away") and one.end < n}
+    return sorted(found | back)
 
 
 def of_otava(values: Sequence[float]) -> list[Span]:

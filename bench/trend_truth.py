@@ -89,7 +89,7 @@ class Made:
             self._move()
         self.rows = SimpleNamespace(keys=[(name.encode(), b"a.c", b"app", 0, "") for name in self.names])
         self.totals = array("d", self.base)
-        self._costs: list[bytes] = []
+        self._costs = bytearray()
         self.points = self._profiles()
         for f, kind, at, end, size in self.factors:
             self.truths.append(Truth(f, kind, at, end, self._z(f, at, end, size, kind)))
@@ -167,10 +167,12 @@ class Made:
                     here = here * np.maximum(0.0, 1 + setting.night * noise)
                 counts = rng.poisson(here / here.sum() * setting.samples)
                 total = int(counts.sum())
-                mine.append(Profile(str(t), {}, None, total, float(total), float(total), len(self._costs)))
                 rows = np.nonzero(counts)[0].astype(np.uint32)
                 its = array("q", counts[rows].astype(np.int64).tobytes())
-                self._costs.append(packed((array("I", rows.tobytes()), its, its, array("q", bytes(8 * len(its))))))
+                data = packed((array("I", rows.tobytes()), its, its, array("q", bytes(8 * len(its)))))
+                at, n_samples = len(self._costs), float(total)
+                mine.append(Profile(str(t), {}, None, total, n_samples, n_samples, at, size=len(data)))
+                self._costs += data
                 of.append(host)
             day = np.datetime64("2025-01-01") + t
             names.append(str(day))
@@ -179,8 +181,8 @@ class Made:
         season = [t % 7 for t in range(setting.points)] if setting.points >= 28 else []
         return Points(names, profiles, hosts, setting.hosts, season)
 
-    def kept(self, profile: Profile) -> bytes:
-        return self._costs[profile.at]
+    def kept(self) -> bytearray:
+        return self._costs
 
     def first(self, n: int) -> Points:
         """The points until then."""

@@ -102,21 +102,33 @@ struct fp_trend_replicas {
  */
 int fp_trend_means(struct fp_trend *t, struct fp_trend_replicas *r);
 
-/* The costs of one profile. */
-struct fp_trend_costs {
-    const uint8_t *data; /* of fp_trend_pack, with distinct rows; borrowed */
+/* The costs of profiles. */
+struct fp_trend_profiles {
+    const uint8_t
+        *data; /* has those of each as fp_trend_pack wrote them, with distinct rows; borrowed, as all of these */
     size_t length;
-    uint32_t point, host;
+    const uint64_t *at; /* by profile: the place in data */
+    const uint32_t *size;
+    const uint32_t *point, *host;
+    const double *scale; /* of its costs */
+    const double *weight;
+    uint32_t n;
     int32_t column;    /* 0: self, 1: inclusive costs */
     int32_t per_calls; /* costs are divided by the calls of their row where these are above 0 */
-    double scale, weight;
+};
+
+/* The sums of values besides those by point. */
+struct fp_trend_sides {
+    const uint32_t *places; /* by row: its series; FP_TREND_NO_ROW: it is left out; borrowed, as all of these */
+    uint32_t n_rows;
+    uint32_t n_hosts;
+    double *by_host; /* by series, then by host */
+    double *squares; /* by series: of squared values */
 };
 
 /* Adds costs, times their scale and weight, to the values of their rows at a point, to the sums of their host, and
- * their squares.  places[row] is the series of each of n_rows rows; FP_TREND_NO_ROW: it is left out.  FP_DONE, or
- * FP_E_MALFORMED. */
-int fp_trend_add(struct fp_trend *t, const struct fp_trend_costs *c, const uint32_t *places, uint32_t n_rows,
-                 double *by_host, uint32_t n_hosts, double *squares);
+ * their squares.  FP_DONE, or FP_E_MALFORMED. */
+int fp_trend_add(struct fp_trend *t, const struct fp_trend_profiles *p, struct fp_trend_sides *s);
 
 /* The costs of a profile's rows on disk: their number, the widths of the columns, and the columns. */
 struct fp_trend_kept {
@@ -134,6 +146,10 @@ size_t fp_trend_pack(const struct fp_trend_kept *k, uint8_t *out);
  * that is not below `most`. */
 int fp_trend_unpack(const uint8_t *data, size_t length, uint32_t most, struct fp_trend_kept *k);
 
+/* Whether n profiles, whose packed costs follow each other, fill `length` bytes and have only rows below `most`:
+ * FP_DONE, or FP_E_MALFORMED. */
+int fp_trend_check(const uint8_t *data, size_t length, const uint32_t *sizes, uint32_t n, uint32_t most);
+
 /* What fp_trend_renumber needs of the numbers that rows have, and of those they get. */
 struct fp_trend_numbers {
     const int32_t *rows; /* by old number: the new one; negative: unknown; borrowed, as all of these */
@@ -142,10 +158,12 @@ struct fp_trend_numbers {
     uint32_t n_old, n_new;
 };
 
-/* Gives new numbers to the rows of packed costs, in place, and adds to their totals.  `profile` is a number that no
- * other profile has, above 0.  FP_DONE; FP_NEEDS, without a change of the costs, if a number is unknown or two rows
- * have the same new one; FP_E_MALFORMED. */
-int fp_trend_renumber(struct fp_trend_numbers *n, uint8_t *data, size_t length, uint32_t profile, double scale);
+/* Gives new numbers to the rows of n profiles, whose packed costs follow each other, in place, and adds to their
+ * totals. `profile` is the number of the first, above 0, that none before it and no later one had.  Returns how many
+ * were done: it stops before one with a number that is unknown, or with two rows of the same new one.  Or
+ * FP_E_MALFORMED. */
+int fp_trend_renumber(struct fp_trend_numbers *n, uint8_t *data, size_t length, const uint32_t *sizes,
+                      const double *scales, uint32_t n_profiles, uint32_t profile);
 
 /* Adds absolute costs, times a scale, to the totals of their rows.  FP_DONE. */
 int fp_trend_total(double *totals, const uint32_t *rows, const int64_t *costs, uint32_t n, double scale);

@@ -78,27 +78,48 @@ static int parsed(struct packed *p, const uint8_t *data, size_t length) {
     return FP_DONE;
 }
 
-int fp_trend_add(struct fp_trend *t, const struct fp_trend_costs *c, const uint32_t *places, uint32_t n_rows,
-                 double *by_host, uint32_t n_hosts, double *squares) {
+int fp_trend_check(const uint8_t *data, size_t length, const uint32_t *sizes, uint32_t n, uint32_t most) {
     struct packed p;
-    if (parsed(&p, c->data, c->length) != FP_DONE || c->column < 0 || c->column > 1) return FP_E_MALFORMED;
-    const uint8_t *costs = p.columns[c->column];
-    const uint32_t width = p.widths[c->column];
+    for (uint32_t i = 0; i < n; data += sizes[i], length -= sizes[i], i++) {
+        if (sizes[i] > length || parsed(&p, data, sizes[i]) != FP_DONE) return FP_E_MALFORMED;
+        for (uint32_t k = 0; k < p.n; k++)
+            if (word(p.rows + 4 * (size_t)k) >= most) return FP_E_MALFORMED;
+    }
+    return length ? FP_E_MALFORMED : FP_DONE;
+}
+
+static int add(struct fp_trend *t, const struct fp_trend_profiles *all, uint32_t profile, struct fp_trend_sides *s) {
+    struct packed p;
+    const uint64_t at = all->at[profile];
+    const uint32_t point = all->point[profile], host = s->n_hosts ? all->host[profile] : 0;
+    const double scale = all->scale[profile], weight = all->weight[profile];
+    if (at > all->length || all->size[profile] > all->length - at) return FP_E_MALFORMED;
+    if (parsed(&p, all->data + at, all->size[profile]) != FP_DONE) return FP_E_MALFORMED;
+    if (point >= t->n_points || (host && host >= s->n_hosts)) return FP_E_MALFORMED;
+    const uint8_t *costs = p.columns[all->column];
+    const uint32_t width = p.widths[all->column];
     for (uint32_t i = 0; i < p.n; i++) {
         const uint32_t row = word(p.rows + 4 * (size_t)i);
-        if (row >= n_rows) return FP_E_MALFORMED;
-        const size_t f = places[row];
+        if (row >= s->n_rows) return FP_E_MALFORMED;
+        const size_t f = s->places[row];
         if (f >= t->n_series) continue;
-        const int64_t calls = c->per_calls ? number(p.columns[2], i, p.widths[2]) : 0;
-        const double unit = calls > 0 ? (double)calls : 1, value = (double)number(costs, i, width) * c->scale / unit;
-        t->values[f * t->n_points + c->point] += c->weight * value;
-        if (n_hosts) by_host[f * n_hosts + c->host] += c->weight * value;
-        squares[f] += c->weight * value * value;
+        const int64_t calls = all->per_calls ? number(p.columns[2], i, p.widths[2]) : 0;
+        const double unit = calls > 0 ? (double)calls : 1, value = (double)number(costs, i, width) * scale / unit;
+        t->values[f * t->n_points + point] += weight * value;
+        if (s->n_hosts) s->by_host[f * s->n_hosts + host] += weight * value;
+        s->squares[f] += weight * value * value;
     }
     return FP_DONE;
 }
 
-int fp_trend_renumber(struct fp_trend_numbers *n, uint8_t *data, size_t length, uint32_t profile, double scale) {
+int fp_trend_add(struct fp_trend *t, const struct fp_trend_profiles *p, struct fp_trend_sides *s) {
+    int status = p->column < 0 || p->column > 1 ? FP_E_MALFORMED : FP_DONE;
+    for (uint32_t i = 0; i < p->n && status == FP_DONE; i++) status = add(t, p, i, s);
+    return status;
+}
+
+/* Of one profile.  FP_DONE; FP_NEEDS, without a change of the costs; FP_E_MALFORMED. */
+static int renumber(struct fp_trend_numbers *n, uint8_t *data, size_t length, uint32_t profile, double scale) {
     struct packed p;
     if (parsed(&p, data, length) != FP_DONE) return FP_E_MALFORMED;
     for (uint32_t i = 0; i < p.n; i++) {
@@ -115,6 +136,17 @@ int fp_trend_renumber(struct fp_trend_numbers *n, uint8_t *data, size_t length, 
         n->totals[row] += fabs((double)number(p.columns[0], i, p.widths[0])) * scale;
     }
     return FP_DONE;
+}
+
+int fp_trend_renumber(struct fp_trend_numbers *n, uint8_t *data, size_t length, const uint32_t *sizes,
+                      const double *scales, uint32_t n_profiles, uint32_t profile) {
+    for (uint32_t i = 0; i < n_profiles; data += sizes[i], length -= sizes[i], i++) {
+        if (sizes[i] > length) return FP_E_MALFORMED;
+        const int status = renumber(n, data, sizes[i], profile + i, scales[i]);
+        if (status == FP_NEEDS) return (int)i;
+        if (status != FP_DONE) return status;
+    }
+    return (int)n_profiles;
 }
 
 size_t fp_trend_pack(const struct fp_trend_kept *k, uint8_t *out) {

@@ -61,7 +61,7 @@ class State:
     _n_open = 0
 
     def __init__(self, path: str, *, lenient: bool = False, keep: bool = True) -> None:
-        self.path = path
+        self.path, self._shown = path, shown(path)
         self._entries: dict[str, tuple[int, bytes]] = {}  # by name: number, and bytes in the index
         self._fd: int | None = None
         self._ranges: Any = None  # for all profiles, which share what was read
@@ -69,6 +69,7 @@ class State:
             assert source.identity is not None
             device, inode, _, mtime = source.identity
             self._identity = device, inode, self.archive.end, mtime
+            self._file = f"{device!r} {inode!r}".encode()
             self._ranges = source.ranges
             self._is_spooled = is_url(path) and self._ranges is None  # without a path: another request costs all of it
             if self._ranges is None and (keep or self._is_spooled) and State._n_open < State._most:
@@ -102,7 +103,7 @@ class State:
 
     def input(self, name: str | None) -> Stored:
         """A profile, or the store itself, as an input."""
-        made = Stored(self.path if name is None else f"{shown(self.path)}:{name}")
+        made = Stored(self.path if name is None else f"{self._shown}:{name}")
         made.state, made.name = self, name
         return made
 
@@ -116,10 +117,10 @@ class State:
                 self._entries[one.name] = one.number, one.entry
         return [*map(self.input, dict.fromkeys(one.name for one in found))]
 
-    def identity(self, name: str) -> tuple[Any, ...] | None:
+    def identity(self, name: str) -> bytes | None:
         """What changes if a profile of this store is replaced: of those that `inputs` returned.  None: unknown."""
         found = self._entries.get(name)
-        return None if found is None else (*self._identity[:2], *found)
+        return None if found is None else b"%b %d %b" % (self._file, *found)
 
     def members(self, names: Iterable[str]) -> Iterator[Member | None]:
         """The profiles as the index has them.  If names are sorted, each of its pages is read once.  "" may be a name,

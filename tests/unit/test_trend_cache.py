@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import sqlite3
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
 import fastprof
 from fastprof.cli import main
 from fastprof.verbs.trend.kept import Cache, _digest
-from tests.support.trends import over_points, written
+from tests.support.trends import graph, over_points, written
 
 
 def printed(folder: Path, capsys: pytest.CaptureFixture[str], *words: str) -> str:
@@ -147,10 +150,19 @@ def test_runs_of_profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind:
                 ("[{}, [[]]]", costs),
                 ("5", costs),
             )[i % 4]
-            new = (*row, _digest(key, *row), key)
+            new = (*row, _digest(key, row[0], crc32(row[1])), key)
             database.execute("UPDATE runs SET facts = ?, costs = ?, digest = ? WHERE key = ?", new)
     assert 2 < len(all_) < 42
     compared()
+
+
+def test_exact_costs_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of Callgrind, which have no number of samples."""
+    paths = [graph(tmp_path / f"{i}.callgrind", {"f": 100, "g": 100 + 50 * (i > 5)}) for i in range(12)]
+    time.sleep(0.03)
+    first = fastprof.trend(paths, cache=str(tmp_path / "sums"))
+    monkeypatch.setattr("fastprof.verbs.trend.sums.Sums._summed", never)
+    assert fastprof.trend(paths, cache=str(tmp_path / "sums"), explain=0).points == first.points
 
 
 def test_value_of_the_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,6 +200,58 @@ def test_damaged_caches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     with sqlite3.connect(path) as database:
         database.execute("UPDATE names SET name = 5")
     assert printed(folder, capsys, "--cache", str(path)) == plain
+
+
+# By fact: what it is not.
+WRONG: dict[str, list[Any]] = {
+    "name": [5],
+    "labels": [[], {"a": 1}],
+    "time": ["x"],
+    "total": [1 << 80, 1.5],
+    "samples": [None, float("inf")],
+    "unit": ["x", float("nan")],
+    "log": [5, {"repairs": 3}, {"repairs": [], "losses": [], "left_out": [], "not_representable": [], "warnings": [5]}],
+    "value": ["x", [5], ["a"] * 9],
+    "calls": [1],
+    "idle": ["x", [5]],
+    "size": [-1, 1 << 40],
+}
+
+
+def test_hostile_caches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Facts of other types, numbers without end, costs of other lengths and rows that are no names, all with a digest
+    that fits: they are not taken, so the answer is that without a cache."""
+    folder, path = written(tmp_path / "runs", 8, {"f4": (4, 1.5)}), tmp_path / "sums"
+    time.sleep(0.03)
+    plain = printed(folder, capsys)
+    printed(folder, capsys, "--cache", str(path))
+    whole = path.read_bytes()
+
+    def check(changed: Callable[[Any, bytes], tuple[Any, bytes]]) -> None:
+        path.write_bytes(whole)
+        with sqlite3.connect(path) as database:
+            for table in ("profiles", "runs"):
+                for key, facts, costs in database.execute(f"SELECT key, facts, costs FROM {table}").fetchall():
+                    given, data = changed(json.loads(facts), costs)
+                    text = json.dumps(given)
+                    row = text, data, _digest(key, text, crc32(data) if table == "runs" else data), key
+                    database.execute(f"UPDATE {table} SET facts = ?, costs = ?, digest = ? WHERE key = ?", row)
+        assert printed(folder, capsys, "--cache", str(path)) == plain
+
+    def with_fact(facts: Any, name: str, value: Any) -> Any:
+        if isinstance(facts, dict):
+            return facts | {name: value} if name != "size" else {}
+        common, each = facts
+        return [common | {name: value}, each] if name in common else [common, each | {name: [value, *each[name][1:]]}]
+
+    for name, values in WRONG.items():
+        for value in values:
+            check(lambda facts, costs, name=name, value=value: (with_fact(facts, name, value), costs))  # type: ignore[misc]
+    check(lambda facts, costs: (facts, costs[:-1]))
+    check(lambda facts, costs: (facts, costs[:8] + b"\xff" * 4 + costs[12:]))
+    check(lambda facts, costs: (facts, b"\xff" * len(costs)))
+    check(lambda facts, costs: ([], costs))
+    check(lambda facts, costs: ([facts[0], {name: [] for name in facts[1]}] if isinstance(facts, list) else 5, b""))
 
 
 def test_cache_in_a_folder_of_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

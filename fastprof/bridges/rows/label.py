@@ -41,6 +41,7 @@ class InputLabels:
         self._pattern = PathPattern(self._path) if self._path else None
         self._input = options[LABEL_INPUT]
         self._table = _read(self._file) if self._file else None
+        self._are_none = not (self._set or self._pattern or self._input or self._file)
 
     @property
     def keys(self) -> set[str]:
@@ -51,6 +52,8 @@ class InputLabels:
 
     def of(self, name: str, log: Log) -> dict[str, str]:
         """The labels of an input, sorted by key.  Warns if the pattern does not match or the table lacks the name."""
+        if self._are_none:
+            return {}
         found = dict(self._set)
         path = _in_folder(name)
         if self._pattern:

@@ -357,10 +357,10 @@ def _expanded(inputs: list[Any], chosen: Options, log: Log, *, keep_going: bool)
         own = {chosen[CACHE], f"{chosen[CACHE]}-journal"}
         names, places = {os.path.basename(path) for path in own}, {os.path.realpath(path) for path in own}
 
-        def is_cache(path: Any) -> bool:
-            return isinstance(path, str) and os.path.basename(path) in names and os.path.realpath(path) in places
+        def is_cache(path: str) -> bool:
+            return os.path.basename(path) in names and os.path.realpath(path) in places
 
-        paths = [path for path in paths if not is_cache(path) or path in inputs]
+        paths = [path for path in paths if type(path) is not str or not is_cache(path) or path in inputs]
     if not paths:
         raise UsageError("no input given")
     return paths

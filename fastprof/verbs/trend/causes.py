@@ -167,6 +167,6 @@ def _of_values(
 
 
 def _cost(sums: Sums, profile: Profile, one: Finding) -> float:
-    rows, *columns, _ = unpacked(sums.kept(profile), len(sums.rows.keys))
+    rows, *columns, _ = unpacked(sums.kept()[profile.at : profile.at + profile.size], len(sums.rows.keys))
     costs = columns[one.column]
     return sum(costs[i] for i, row in enumerate(rows) if row == one.change.row) / (profile.unit or 1)

@@ -20,17 +20,25 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
+from itertools import chain
+from math import isfinite
+from types import NoneType
 from zlib import crc32
 
-from fastprof.core._typing import Any, NamedTuple
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.errors import FastprofError, faulty, raise_as
+from fastprof.core.log import Log
 from fastprof.core.options import Options
 from fastprof.core.version import __version__
 from fastprof.inputs.stored import Stored, in_store
 from fastprof.verbs.trend.keys import Entry, Key, packed, unpacked
 
+if TYPE_CHECKING:
+    from fastprof.core._c import Pointer
+
 _APPLICATION = 0x46507452  # "FPtR"
-_LAYOUT = 3
+_LAYOUT = 4
 _WAIT = 2  # seconds, for another run
 _TABLES = (
     "CREATE TABLE names (id INTEGER PRIMARY KEY, name BLOB, file BLOB, object BLOB, line INTEGER, label TEXT, "
@@ -44,16 +52,35 @@ _SETTLED = 20_000_000  # nanoseconds: a file that was written later may change a
 _COARSE = 2_000_000_000  # the same, of file systems that have only whole seconds
 _LENGTH = 128  # the mean number of profiles of a run
 _MOST_BYTES = 1 << 26  # of a run
-_COMMON = ("value", "calls", "inclusive", "idle")  # facts that are the same for all profiles of a run
-_OWN = ("name", "labels", "time", "total", "samples", "unit", "log")
+_COMMON = ("value", "calls", "inclusive", "idle", "first")  # facts that are the same for all profiles of a run
+# The other facts, and the types that they may have.
+_OWN: dict[str, set[type]] = {
+    "name": {str},
+    "labels": {dict},
+    "time": {int, NoneType},
+    "total": {int},
+    "samples": {int, float},
+    "unit": {int, float},
+    "log": {dict, NoneType},
+}
+_OF_RUN = _OWN | {"written": {int, NoneType}, "size": {int}}
+_NO_LOG = Log().data()
 
 
 class Run(NamedTuple):
-    """Profiles that are kept together: `each` has the facts of _OWN, the time of the file and the length in `costs`."""
+    """Profiles that are kept together: what they have in common, and lists with an item for each."""
 
     facts: dict[str, Any]
-    each: list[list[Any]]
     costs: bytearray  # of one profile after the other, as packed, with names of the cache
+    names: list[str]
+    labels: list[dict[str, str]]
+    times: list[int | None]
+    totals: list[int]
+    samples: list[float]
+    units: list[float]
+    logs: list[dict[str, Any] | None]  # None: empty
+    written: list[int | None]  # when the file was, in nanoseconds since 1970
+    sizes: list[int]  # in `costs`
 
 
 def automatic(path: Any, n: int) -> str | None:
@@ -92,6 +119,7 @@ class Cache:
         self._options = json.dumps([__version__, _LAYOUT, sorted(options.given.items(), key=str), facts], default=str)
         if os.path.lexists(path) and not _is_ours(path):
             raise faulty(path, "is not a cache of fastprof trend; it is left as it is")
+        self._last = "", b""  # a path, as given and from the root
         self._used: list[bytes] = []  # keys of runs
         self._has_new_run = False
         self._is_new = self.is_busy = False  # busy: another run has it
@@ -142,24 +170,27 @@ class Cache:
 
     def identity(self, path: Any) -> bytes | None:
         """What changes if an input does; None: it is not kept."""
-        found: list[Any]
         try:
             if isinstance(path, Stored) and path.name is not None:
-                found = [os.path.abspath(path.state.path), path.name, path.state.identity(path.name)]
-                if found[-1] is None:
-                    return None
-            elif isinstance(path, str) and not isinstance(path, Stored) and in_store(path) is None and path != "-":
+                of = path.state.identity(path.name)
+                name = path.name.encode("utf-8", "surrogateescape")
+                return None if of is None else b"%b\0%b\0%b" % (self._absolute(path.state.path), name, of)
+            if isinstance(path, str) and not isinstance(path, Stored) and in_store(path) is None and path != "-":
                 its = os.stat(path)
-                found = [os.path.abspath(path), its.st_dev, its.st_ino, its.st_size, its.st_mtime_ns, its.st_ctime_ns]
+                of = b"%d %d %d %d %d" % (its.st_dev, its.st_ino, its.st_size, its.st_mtime_ns, its.st_ctime_ns)
                 age = time.time_ns() - max(its.st_mtime_ns, its.st_ctime_ns)
                 is_coarse = its.st_mtime_ns % 1_000_000_000 == 0 == its.st_ctime_ns % 1_000_000_000
-                if not stat.S_ISREG(its.st_mode) or age < (_COARSE if is_coarse else _SETTLED):
-                    return None
-            else:
-                return None
+                if stat.S_ISREG(its.st_mode) and age >= (_COARSE if is_coarse else _SETTLED):
+                    return b"%b\0%b" % (self._absolute(path), of)
         except (OSError, ValueError, FastprofError):
-            return None
-        return repr(found).encode()
+            pass
+        return None
+
+    def _absolute(self, path: str) -> bytes:
+        """The path from the root; of the last one it is known."""
+        if path != self._last[0]:
+            self._last = path, os.path.abspath(path).encode("utf-8", "surrogateescape")
+        return self._last[1]
 
     def runs(self, paths: Sequence[Any]) -> Iterator[tuple[range, bytes | None]]:
         """Inputs that are kept together: numbers of paths, and their key; None: that of no run.
@@ -184,14 +215,14 @@ class Cache:
         """What is kept of a run; None: nothing, or it is damaged."""
         try:
             row = self._db.execute("SELECT facts, costs, digest FROM runs WHERE key = ?", (key,)).fetchone()
-            if row is None or row[-1] != _digest(key, *row[:-1]):
+            if row is None or row[2] != _digest(key, row[0], crc32(row[1])):
                 return None
             facts, each = json.loads(row[0])
-            if not _is_run(facts, each, len(row[1])):
+            if not _are_valid(facts, each, _OF_RUN) or not _are_sizes(each["size"], row[1], len(self._names)):
                 return None
             self._used.append(key)
-            return Run(facts, each, bytearray(row[1]))
-        except (sqlite3.Error, ValueError, TypeError, KeyError):
+            return Run(facts, bytearray(row[1]), *(each[name] for name in _OF_RUN))
+        except _DAMAGED:
             return None
 
     def keep_run(self, paths: Sequence[Any], times: Mapping[int, int]) -> None:
@@ -206,17 +237,17 @@ class Cache:
         if key is None or len(found) < len(paths):
             return
         common = {name: found[0].facts[name] for name in _COMMON}
-        if any(entry.facts[name] != common[name] for entry in found for name in _COMMON):
+        if any(entry.facts[name] != common[name] for entry in found for name in _COMMON if name != "first"):
             return
         data = [packed(entry.costs) for entry in found]
-        each = [
-            [*(entry.facts[name] for name in _OWN), times.get(number), len(costs)]
-            for number, (entry, costs) in enumerate(zip(found, data, strict=True))
-        ]
-        facts = json.dumps([common | {"first": found[0].facts["first"]}, each], separators=(",", ":"))
+        each = {name: [entry.facts[name] for entry in found] for name in _OWN}
+        each["log"] = [None if one == _NO_LOG else one for one in each["log"]]
+        each["written"] = [times.get(number) for number in range(len(paths))]
+        each["size"] = [*map(len, data)]
+        facts = json.dumps([common, each], separators=(",", ":"))
         costs = b"".join(data)
         if len(costs) < _MOST_BYTES:
-            row = facts, costs, _digest(key, facts, costs)
+            row = facts, costs, _digest(key, facts, crc32(costs))
             self._write("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?)", (key, _digest(self._options), *row))
             self._used.append(key)
             self._has_new_run = True
@@ -235,8 +266,10 @@ class Cache:
             if row is None or row[-1] != _digest(key, *row[:-1]):
                 return None
             facts, costs = json.loads(row[0]), unpacked(row[1], len(self._names))
-            return Entry(facts, costs) if _is_valid(facts, costs[0]) else None
-        except (sqlite3.Error, ValueError, TypeError, KeyError):
+            each = {name: [facts[name]] for name in _OWN}
+            is_valid = _are_valid(facts, each, _OWN) and len({*costs[0]}) == len(costs[0])
+            return Entry(facts, costs) if is_valid else None
+        except _DAMAGED:
             return None
 
     @property
@@ -308,25 +341,36 @@ def _digest(*values: Any) -> bytes:
     return found.digest()
 
 
-_FACTS = {"name": str, "labels": dict, "total": int, "samples": float, "unit": float, "inclusive": bool, "log": dict}
+_DAMAGED = (sqlite3.Error, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 
 
-def _is_valid(facts: Any, rows: array[int]) -> bool:
+def _are_valid(common: dict[str, Any], each: dict[str, list[Any]], kinds: Mapping[str, set[type]]) -> bool:
+    """Whether these are facts of profiles.  Errors: those of _DAMAGED."""
+    value, idle, switches = common["value"], common["idle"], [common[name] for name in ("calls", "inclusive", "first")]
+    if {*map(type, switches)} != {bool} or not _are_texts(idle) or not (value is None or _are_texts(value)):
+        return False
+    if each.keys() != kinds.keys() or any(not {*map(type, column)} <= kinds[name] for name, column in each.items()):
+        return False
+    if len({*map(len, each.values())}) != 1 or (value is not None and not 1 <= len(value) <= 4):
+        return False
+    for log in filter(None, each["log"]):
+        made = Log()
+        made.take_data(log)
+        made.as_dict()
     return (
-        isinstance(facts, dict)
-        and all(isinstance(facts.get(name), kind) for name, kind in _FACTS.items())
-        and all(isinstance(one, str) for pair in facts["labels"].items() for one in pair)
-        and len({*rows}) == len(rows)
+        {*map(type, chain.from_iterable(labels.values() for labels in each["labels"]))} <= {str}
+        and max(map(abs, each["total"]), default=0) < 1 << 63
+        and all(map(isfinite, chain(each["samples"], each["unit"])))
     )
 
 
-def _is_run(facts: dict[str, Any], each: list[list[Any]], n: int) -> bool:
-    """Whether a run has the facts of profiles whose costs have n bytes.  Errors: KeyError, TypeError, ValueError."""
-    whole = all(
-        _is_valid(facts | dict(zip(_OWN, one, strict=False)), _NO_ROWS) and len(one) == len(_OWN) + 2 and one[-1] >= 0
-        for one in each
-    )
-    return whole and "first" in facts and sum(one[-1] for one in each) == n
+def _are_texts(texts: Any) -> bool:
+    return isinstance(texts, list) and {*map(type, texts)} <= {str}
 
 
-_NO_ROWS = array("I")
+def _are_sizes(sizes: list[int], costs: Any, most: int) -> bool:
+    """Whether the costs of profiles have these sizes, and rows below `most`."""
+    if not sizes or min(sizes) < 0 or sum(sizes) != len(costs):
+        return False
+    its: Pointer[int] = ffi.from_buffer("uint32_t[]", array("I", sizes))
+    return bool(lib.fp_trend_check(costs, len(costs), its, len(sizes), most) == lib.FP_DONE)

@@ -7,23 +7,25 @@ g        0.90    0.90    0.88    0.88
 
 from __future__ import annotations
 
+import mmap
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import isnan, sqrt
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import FastprofError
 from fastprof.verbs.trend.sums import Profile, Sums
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_trend_change
+    from fastprof.core._c import fp_trend_change, fp_trend_profiles
 
 KINDS = ("step", "drift", "spike", "went away")
 _MOST_CHANGES = 64
 _MOST_HOSTS = 256  # that are compared with themselves
 _MOST_CELLS = 1 << 25  # rows times hosts, 8 bytes each
+_TOGETHER = 256  # profiles that are added at once
 _FULL = 2  # replicas with at least 1/2 of the usual number of samples have full weight, others in proportion
 
 
@@ -52,11 +54,63 @@ class Points(NamedTuple):
     is_own: bool = False  # rows are of hosts: others say nothing of them
 
 
+class Replicas:
+    """The profiles of all points, in their order, as C reads them.  `n_rows`: as many series there are."""
+
+    def __init__(self, points: Points, n_rows: int, *, per: str | None) -> None:
+        most = _MOST_HOSTS if not points.is_own else _MOST_CELLS // max(1, n_rows)
+        self.n_hosts = points.n_hosts if 1 < points.n_hosts <= most else 0
+        self.is_own = points.is_own
+        n, all_ = len(points.names), [one for profiles in points.profiles for one in profiles]
+        usual = _usual(all_)
+        self.at = array("Q", [one.at for one in all_])
+        self._size = array("I", [one.size for one in all_])
+        self._host = array("I", [host for of in points.hosts for host in of])
+        self._point = array("I", [point for point in range(n) for _ in points.profiles[point]])
+        self._scale = array("d", [1 / one.unit if one.unit else 0.0 for one in all_])
+        self._weight = array(
+            "d", [min(1.0, _FULL * one.samples / usual) if one.samples and usual else 1.0 for one in all_]
+        )
+        self.n_of, self.n_by = [0.0] * n, [0.0] * (n * self.n_hosts or 1)  # sums of weights by point, and by host
+        self.variances = [0.0] * n  # of a point, times its level
+        for one, point, host, weight in zip(all_, self._point, self._host, self._weight, strict=True):
+            self.n_of[point] += weight
+            if self.n_hosts:
+                self.n_by[point * self.n_hosts + host] += weight
+            if one.samples and one.total and one.unit and per != "calls":
+                # a share of n samples has about variance share / n; of a cost per unit the same in its unit
+                self.variances[point] += weight**2 * one.total / one.samples / one.unit
+        for point, of in enumerate(self.n_of):
+            self.variances[point] /= of * (1 if points.is_own else of)  # else it is the variance of their mean
+
+    def parts(self, data: Any) -> Iterator[fp_trend_profiles]:
+        """Some profiles after the other.  `data`: the costs of all."""
+        made = ffi.new("struct fp_trend_profiles *")
+        borrowed = ffi.from_buffer("uint8_t[]", data)
+        made.data, made.length = borrowed, len(data)
+        columns: dict[str, tuple[str, array[Any]]] = {
+            "at": ("uint64_t[]", self.at),
+            "size": ("uint32_t[]", self._size),
+            "point": ("uint32_t[]", self._point),
+            "host": ("uint32_t[]", self._host),
+            "scale": ("double[]", self._scale),
+            "weight": ("double[]", self._weight),
+        }
+        items = {name: ffi.from_buffer(kind, column) for name, (kind, column) in columns.items()}
+        for first in range(0, len(self.at), _TOGETHER):
+            for name, pointer in items.items():
+                setattr(made, name, pointer + first)
+            made.n = min(_TOGETHER, len(self.at) - first)
+            yield made
+            if isinstance(data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+                data.madvise(mmap.MADV_DONTNEED)  # memory does not grow with profiles
+
+
 class Series:
     """The values of rows in one column: 0 is self cost, 1 inclusive cost.
 
-    `rows`: those that are tested.  `per`: as --per.  `like`: series of the same points, whose growth of the typical row
-    is taken.
+    `rows`: those that are tested.  `per`: as --per.  `like`: series of the same points and rows, whose growth of the
+    typical row and replicas are taken.
     """
 
     def __init__(
@@ -76,7 +130,8 @@ class Series:
         n = max(1, len(rows))
         self._values = ffi.new("double[]", n * self._n)
         self._series = ffi.new("struct fp_trend_series[]", n)
-        self._weight = ffi.new("double[]", self._n)
+        self.replicas: Replicas = like.replicas if like else Replicas(points, len(rows), per=per)
+        self._weight = ffi.new("double[]", self.replicas.variances)
         self._c = owned(ffi.new("struct fp_trend *"), lambda _: None, "series")
         c = self._c
         c.n_points, c.n_series = self._n, len(rows)
@@ -85,39 +140,24 @@ class Series:
         if points.season:
             c.period, c.season = 7, self._season
         self.common = ffi.new("double[]", self._n)
-        self._fill(sums, points, column, per=per)
+        self._fill(sums, column, per=per)
         self._find(like, shares=per is None)
 
-    def _fill(self, sums: Sums, points: Points, column: int, *, per: str | None) -> None:
-        most = _MOST_HOSTS if not points.is_own else _MOST_CELLS // max(1, len(self.rows))
-        n, hosts = max(1, len(self.rows)), points.n_hosts if 1 < points.n_hosts <= most else 0
-        replicas = ffi.new("struct fp_trend_replicas *")
-        n_of, n_by = ffi.new("double[]", self._n), ffi.new("double[]", self._n * hosts or 1)
-        by_host, squares = ffi.new("double[]", n * hosts or 1), ffi.new("double[]", n)
+    def _fill(self, sums: Sums, column: int, *, per: str | None) -> None:
+        n, of = max(1, len(self.rows)), self.replicas
+        by_host, squares = ffi.new("double[]", n * of.n_hosts or 1), ffi.new("double[]", n)
         self._spread = ffi.new("double[]", n)
-        costs = ffi.new("struct fp_trend_costs *")
-        costs.column, costs.per_calls = column, per == "calls"
-        places, usual = ffi.from_buffer("uint32_t[]", self._place), _usual(points)
-        for costs.point, (profiles, of) in enumerate(zip(points.profiles, points.hosts, strict=True)):
-            variance = 0.0
-            for profile, host in zip(profiles, of, strict=True):
-                data = sums.kept(profile)
-                unit, samples = profile.unit, profile.samples
-                costs.weight = min(1.0, _FULL * samples / usual) if samples and usual else 1.0
-                costs.data, costs.length = ffi.from_buffer("uint8_t[]", data), len(data)  # borrowed from `data`
-                costs.host, costs.scale = host if hosts else 0, 1 / unit if unit else 0.0
-                if lib.fp_trend_add(self._c, costs, places, len(places), by_host, hosts, squares) != lib.FP_DONE:
-                    raise FastprofError("the temporary file of sums was changed")
-                n_of[costs.point] += costs.weight
-                if hosts:
-                    n_by[costs.point * hosts + host] += costs.weight
-                if samples and profile.total and unit and per != "calls":
-                    # a share of n samples has about variance share / n; of a cost per unit the same in its unit
-                    variance += costs.weight**2 * profile.total / samples / unit
-            mine = 1 if points.is_own else n_of[costs.point]  # else it is the variance of their mean
-            self._weight[costs.point] = variance / n_of[costs.point] / mine
-        replicas.n_hosts, replicas.n_of, replicas.n_by, replicas.is_own = hosts, n_of, n_by, points.is_own
-        replicas.n_profiles = sum(map(len, points.profiles))
+        sides = ffi.new("struct fp_trend_sides *")
+        sides.places, sides.n_rows = ffi.from_buffer("uint32_t[]", self._place), len(self._place)
+        sides.n_hosts, sides.by_host, sides.squares = of.n_hosts, by_host, squares
+        for part in of.parts(sums.kept()):
+            part.column, part.per_calls = column, per == "calls"
+            if lib.fp_trend_add(self._c, part, sides) != lib.FP_DONE:
+                raise FastprofError("the temporary file of sums was changed")
+        replicas = ffi.new("struct fp_trend_replicas *")
+        n_of, n_by = ffi.new("double[]", of.n_of), ffi.new("double[]", of.n_by)
+        replicas.n_hosts, replicas.n_of, replicas.n_by, replicas.is_own = of.n_hosts, n_of, n_by, of.is_own
+        replicas.n_profiles = len(of.at)
         replicas.by_host, replicas.squares, replicas.spread = by_host, squares, self._spread
         lib.fp_trend_means(self._c, replicas)
         self._c.spread, self._c.spread_freedom = self._spread, replicas.freedom
@@ -194,9 +234,9 @@ def mean_of(values: Iterable[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _usual(points: Points) -> float:
+def _usual(profiles: Iterable[Profile]) -> float:
     """The median number of samples; 0: unknown."""
-    found = sorted(one.samples for profiles in points.profiles for one in profiles)
+    found = sorted(one.samples for one in profiles)
     return found[len(found) // 2] if found else 0.0
 
 

@@ -9,9 +9,11 @@ if name, file and object are, else if builds differ only in paths and versions (
 
 from __future__ import annotations
 
+import mmap
 import tempfile
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from math import inf
 from operator import add
 
@@ -20,7 +22,7 @@ from fastprof.bridges.rows.pair import stem
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.chosen_value import ChosenValue
-from fastprof.core.errors import printable, usage_error
+from fastprof.core.errors import FastprofError, printable, usage_error
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import Options
@@ -28,7 +30,7 @@ from fastprof.core.unknown_names import UNKNOWN_BYTES
 from fastprof.inputs import Inputs, Progress, is_file
 from fastprof.verbs.function_costs import FunctionCosts
 from fastprof.verbs.groups import keys_of
-from fastprof.verbs.trend.keys import Entry, Key, packed, unpacked
+from fastprof.verbs.trend.keys import Costs, Entry, Key, packed, unpacked
 
 if TYPE_CHECKING:
     from fastprof.core._c import Pointer
@@ -47,9 +49,6 @@ class Profile(NamedTuple):
     at: int  # of its rows in the file of sums
     path: Any = None  # from which it can be read again
     size: int = 0  # of its rows in that file
-
-
-_CHUNK = 1 << 18  # bytes of the file of sums that are read at a time
 
 
 class Rows:
@@ -105,15 +104,16 @@ class Rows:
         return None if tied else best
 
 
-def _merged(ids: array[int], columns: list[array[int]]) -> list[array[int]]:
+def _merged(ids: array[int], columns: list[array[int]]) -> Costs:
     """Ids and their costs, with the sums of those that come several times: functions of several first lines are one."""
     if len({*ids}) == len(ids):
-        return [ids, *columns]
+        return ids, columns[0], columns[1], columns[2]
     sums: dict[int, list[int]] = {}
     for i, *its in zip(ids, *columns, strict=True):
         so_far = sums.get(i)
         sums[i] = its if so_far is None else [*map(add, so_far, its)]
-    return [array("I", sums), *(array("q", (its[k] for its in sums.values())) for k in range(len(columns)))]
+    own, inclusive, calls = (array("q", (its[k] for its in sums.values())) for k in range(3))
+    return array("I", sums), own, inclusive, calls
 
 
 def _unversioned(key: Key) -> tuple[object, ...]:
@@ -168,7 +168,9 @@ class Sums:
         self.unused: dict[str, int] = {}  # keys of options without effect: on how many profiles
         self.n_read = 0
         self._borrowed: list[Any] = []  # by what renumbers rows
-        self._chunk = 0, b""  # of the file: from where, and its bytes
+        self._marks = array("I")  # by row: the last profile of a run with it
+        self._in_cache = array("i")  # by id of the model: its name of the cache; -1: unknown
+        self._map: Any = None  # of the file
         self._ends: list[Any] = []  # the first and the last input that can be read again
 
     def close(self) -> None:
@@ -189,7 +191,8 @@ class Sums:
             rows = self._rows_of(costs, ids)
             is_known = not (self._per and self._per.is_missing)  # else it is read again, for the error
             if self._cache and key is not None and is_known and self._cache.key(path) == key:  # not changed meanwhile
-                self._keep(self._cache, key, facts | {"log": own.data()}, [self._key(costs, i) for i in ids], columns)
+                names = self._names_in_cache(costs, ids)
+                self._cache.put(key, Entry(facts | {"log": own.data()}, _merged(names, columns)))
         else:
             facts, columns = entry.facts, [*entry.costs[1:]]
             own.take_data(facts["log"])
@@ -254,11 +257,17 @@ class Sums:
             self.value.type = self.value.default = type_
         return type_ == self.value.type
 
-    @staticmethod
-    def _keep(cache: Cache, key: bytes, facts: dict[str, Any], keys: list[Key], columns: list[array[int]]) -> None:
-        numbers = array("I", map(cache.number, keys))
-        names, own, inclusive, calls = _merged(numbers, columns)
-        cache.put(key, Entry(facts, (names, own, inclusive, calls)))
+    def _names_in_cache(self, costs: FunctionCosts, ids: array[int]) -> array[int]:
+        """The name of each id in the cache."""
+        assert self._cache
+        number, known = self._cache.number, self._in_cache
+        if not self._ids_stay:
+            return array("I", [number(self._key(costs, i)) for i in ids])
+        known.extend([-1] * (max(ids, default=-1) + 1 - len(known)))
+        for i in ids:
+            if known[i] < 0:
+                known[i] = number(self._key(costs, i))
+        return array("I", map(known.__getitem__, ids))
 
     def _rows_of_names(self, names: array[int]) -> array[int]:
         """The row of each name of the cache, which stays the same once it is known."""
@@ -275,24 +284,24 @@ class Sums:
 
     def _written(self, rows: array[int], columns: list[array[int]], total: int) -> tuple[int, int]:
         """Write the costs of rows to the file.  Returns their place and length."""
-        rows, *columns = _merged(rows, columns)
+        costs = _merged(rows, columns)
+        rows, own, *_ = costs
         most = len(self.rows.keys)
         if most > len(self.totals):
             self.totals.extend([0.0] * (most - len(self.totals)))
         totals: Pointer[float] = ffi.from_buffer("double[]", self.totals)  # type: ignore[assignment]
-        ids = ffi.from_buffer("uint32_t[]", rows)
-        own = ffi.from_buffer("int64_t[]", columns[0])
-        lib.fp_trend_total(totals, ids, own, len(rows), 1 / total if total else 0.0)
-        data = packed((rows, columns[0], columns[1], columns[2]))
+        ids, its = ffi.from_buffer("uint32_t[]", rows), ffi.from_buffer("int64_t[]", own)
+        lib.fp_trend_total(totals, ids, its, len(rows), 1 / total if total else 0.0)
+        data = packed(costs)
         return self._file.seek(0, 2), self._file.write(data)
 
-    def kept(self, profile: Profile) -> bytes:
-        """The packed costs of a profile."""
-        at = profile.at - self._chunk[0]
-        if at < 0 or at + profile.size > len(self._chunk[1]):
-            self._file.seek(profile.at)
-            at, self._chunk = 0, (profile.at, self._file.read(max(_CHUNK, profile.size)))
-        return self._chunk[1][at : at + profile.size]
+    def kept(self) -> Any:
+        """The packed costs of all profiles, at the places that they have; after the last was read."""
+        if self._map is None:
+            self._file.flush()
+            is_empty = not self._file.seek(0, 2)
+            self._map = b"" if is_empty else mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+        return self._map
 
     def runs(self, paths: Sequence[Any]) -> Iterator[tuple[range, bytes | None]]:
         """Numbers of paths that may be kept together, and the key of `read_run`."""
@@ -304,18 +313,22 @@ class Sums:
         """`read` of profiles that are kept together.  None: they are not."""
         assert self._cache
         run = self._cache.run(key)
-        if run is None or len(run.each) != len(paths) or not self._takes(run.facts):
+        if run is None or len(run.names) != len(paths) or not self._takes(run.facts):
             return None
         places = self._renumbered(run)
-        profiles = []
-        for path, one, (at, size) in zip(paths, run.each, places, strict=True):
-            name, own, time, total, samples, second, notes, written, _ = one
-            labels = {**own, **labels_of(name)}
-            unit = self._per.unit(name, labels, second, calls_known=run.facts["calls"]) if self._per else float(total)
-            if any(notes.values()):
+        labels = []
+        for name, own, notes in zip(run.names, run.labels, run.logs, strict=True):
+            labels.append({**own, **labels_of(name)})
+            if notes:
                 log.take_data(notes)
-            time = written if time is None else time
-            profiles.append(Profile(name, labels, time, total, samples, unit, at, path, size))
+        units: Iterable[float] = map(float, run.totals)
+        if per := self._per:
+            known = run.facts["calls"]
+            each = zip(run.names, labels, run.units, strict=True)
+            units = [per.unit(name, own, second, calls_known=known) for name, own, second in each]
+        times = [written if time is None else time for time, written in zip(run.times, run.written, strict=True)]
+        columns = run.names, labels, times, run.totals, run.samples, units, places, paths, run.sizes
+        profiles = [*map(Profile._make, zip(*columns, strict=True))]
         self.inclusive_known &= run.facts["inclusive"]
         for option in run.facts["idle"]:
             self.unused[option] = self.unused.get(option, 0) + len(paths)
@@ -329,40 +342,47 @@ class Sums:
         assert self._cache
         self._cache.keep_run(paths, times)
 
-    def _renumbered(self, run: Run) -> list[tuple[int, int]]:
-        """Write the costs of a run.  Returns the place and length of those of each profile."""
+    def _renumbered(self, run: Run) -> list[int]:
+        """Write the costs of a run.  Returns the places of those of each profile, whose sizes are set."""
         assert self._cache
-        data: Pointer[int] = ffi.from_buffer("uint8_t[]", run.costs)
-        places: list[tuple[int, int]] = []
-        at, apart = 0, set[int]()
-        numbers = self._renumbering()
-        for i, one in enumerate(run.each):
-            total, size = one[3], one[-1]
-            scale = 1 / total if total else 0.0
-            if lib.fp_trend_renumber(numbers, data + at, size, self.n_read + 1, scale) == lib.FP_DONE:
-                places.append((at, size))
-            else:  # names that are new, or several of one function
-                self._borrowed.clear()
-                costs = unpacked(bytes(run.costs[at : at + size]), self._cache.n_names)
-                places.append(self._written(self._rows_of_names(costs[0]), [*costs[1:]], total))
-                apart.add(i)
-                numbers = self._renumbering()
-            at += size
-            self.n_read += 1
-        self._borrowed.clear()
-        first = self._file.seek(0, 2)
+        n, first = len(run.sizes), self.n_read
+        sizes, scales = array("I", run.sizes), array("d", [1 / total if total else 0.0 for total in run.totals])
+        places = [0, *accumulate(run.sizes)]
+        apart: dict[int, int] = {}
+        done = 0
+        while done < n:
+            numbers = self._renumbering()
+            data, rest = (ffi.from_buffer(kind, of) for kind, of in (("uint8_t[]", run.costs), ("uint32_t[]", sizes)))
+            left = len(run.costs) - places[done]
+            scale: Pointer[float] = ffi.from_buffer("double[]", scales) + done  # type: ignore[assignment]
+            more = lib.fp_trend_renumber(
+                numbers, data + places[done], left, rest + done, scale, n - done, first + done + 1
+            )
+            self._borrowed.clear()
+            if more < 0:
+                raise FastprofError("the cache was changed while it was read")
+            done += more
+            self.n_read = first + done
+            if done < n:  # names that are new, or several of one function
+                costs = unpacked(bytes(run.costs[places[done] : places[done + 1]]), self._cache.n_names)
+                at = self._written(self._rows_of_names(costs[0]), [*costs[1:]], run.totals[done])
+                apart[done], run.sizes[done] = at
+                done += 1
+        self.n_read = first + n
+        begin = self._file.seek(0, 2)
         self._file.write(run.costs)
-        return [place if i in apart else (first + place[0], place[1]) for i, place in enumerate(places)]
+        return [apart.get(i, begin + places[i]) for i in range(n)]
 
     def _renumbering(self) -> Any:
         assert self._cache
         most = len(self.rows.keys)
         self._of_names.extend([-1] * (self._cache.n_names - len(self._of_names)))
         self.totals.extend([0.0] * (most - len(self.totals)))
+        self._marks.extend([0] * (most - len(self._marks)))
         numbers = ffi.new("struct fp_trend_numbers *")
         self._borrowed += [
-            ffi.from_buffer("int32_t[]", array("i", self._of_names)),
-            ffi.new("uint32_t[]", most or 1),
+            ffi.from_buffer("int32_t[]", self._of_names),
+            ffi.from_buffer("uint32_t[]", self._marks),
             ffi.from_buffer("double[]", self.totals),
         ]
         numbers.rows, numbers.marks, numbers.totals = self._borrowed
