@@ -368,7 +368,7 @@ def _are_texts(texts: Any) -> bool:
     return isinstance(texts, list) and {*map(type, texts)} <= {str}
 
 
-def _are_sizes(sizes: list[int], costs: Any, most: int) -> bool:
+def _are_sizes(sizes: list[int], costs: bytes, most: int) -> bool:
     """Whether the costs of profiles have these sizes, and rows below `most`."""
     if not sizes or min(sizes) < 0 or sum(sizes) != len(costs):
         return False
