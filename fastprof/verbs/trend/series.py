@@ -83,7 +83,7 @@ class Replicas:
         for point, of in enumerate(self.n_of):
             self.variances[point] /= of * (1 if points.is_own else of)  # else it is the variance of their mean
 
-    def parts(self, data: Any) -> Iterator[fp_trend_profiles]:
+    def parts(self, data: bytes | mmap.mmap) -> Iterator[fp_trend_profiles]:
         """Some profiles after the other.  `data`: the costs of all."""
         made = ffi.new("struct fp_trend_profiles *")
         borrowed = ffi.from_buffer("uint8_t[]", data)

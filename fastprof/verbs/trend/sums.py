@@ -170,7 +170,7 @@ class Sums:
         self._borrowed: list[Any] = []  # by what renumbers rows
         self._marks = array("I")  # by row: the last profile of a run with it
         self._in_cache = array("i")  # by id of the model: its name of the cache; -1: unknown
-        self._map: Any = None  # of the file
+        self._map: bytes | mmap.mmap | None = None  # the file
         self._ends: list[Any] = []  # the first and the last input that can be read again
 
     def close(self) -> None:
@@ -295,7 +295,7 @@ class Sums:
         data = packed(costs)
         return self._file.seek(0, 2), self._file.write(data)
 
-    def kept(self) -> Any:
+    def kept(self) -> bytes | mmap.mmap:
         """The packed costs of all profiles, at the places that they have; after the last was read."""
         if self._map is None:
             self._file.flush()
