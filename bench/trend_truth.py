@@ -1,7 +1,7 @@
 """Truth for `fastprof trend`: series with injected changes, and how many of them are found.
 
     python -m bench.trend_truth                      the tables of RESULTS.md
-    python -m bench.trend_truth nights --seeds 40    one of them: nights, year, moved, quiet, speed
+    python -m bench.trend_truth nights --seeds 40    one of them: nights, year, moved, quiet, still, speed
 
 Shares of functions are those of real profiles (tests/corpus), continued by Zipf's law; each night each host takes
 samples of them
@@ -353,6 +353,18 @@ def quiet(seeds: int) -> Iterator[str]:
         yield f"| {name} | {last} | {n / seeds:.2f} | {n * 30 / last / seeds:.2f} | {new / seeds:.2f} |"
 
 
+def still(seeds: int) -> Iterator[str]:
+    """A year in which nothing changes, 3,000 functions: findings of all nights together."""
+    yield "| noise | years | findings |"
+    yield "| --- | ---: | ---: |"
+    for name, setting in (
+        ("sampling, 1 host", Setting(hosts=1)),
+        ("heavy tails 5 %, 3 hosts", Setting(hosts=3, night=0.05, tails=True)),
+    ):
+        n = sum(len(findings(Made(setting, 5000 + seed, False))) for seed in range(seeds))
+        yield f"| {name} | {seeds} | {n} |"
+
+
 def speed(seeds: int) -> Iterator[str]:
     """CPU seconds of the statistics."""
     yield "| functions x points | CPU |"
@@ -364,7 +376,7 @@ def speed(seeds: int) -> Iterator[str]:
         yield f"| {functions:,} x {points:,} | {time.process_time() - start:.1f} s |"
 
 
-TABLES = {"nights": nights, "year": year, "moved": moved, "quiet": quiet, "speed": speed}
+TABLES = {"nights": nights, "year": year, "moved": moved, "quiet": quiet, "still": still, "speed": speed}
 
 
 def main(tables: Mapping[str, Callable[[int], Iterator[str]]], about: str) -> None:
