@@ -24,7 +24,7 @@ ROUNDS = 100_000  # of the program's loop: about 0.2 s
 
 
 def built(clone: Path) -> list[str]:
-    """The commits, oldest first; each has a program of its name next to the repository."""
+    """The commits, oldest first; each has a folder of its name with the program, next to the repository."""
     clone.mkdir()
 
     def git(*words: str) -> str:
@@ -39,7 +39,9 @@ def built(clone: Path) -> list[str]:
         git("add", "program.c")
         git("commit", "-q", "-m", f"change {i}")
         commits.append(git("rev-parse", "HEAD").strip())
-        subprocess.run(["gcc", "-O1", "program.c", "-o", clone.parent / commits[-1]], cwd=clone, check=True)
+        program = clone.parent / commits[-1] / "program"
+        program.parent.mkdir()
+        subprocess.run(["gcc", "-O1", "program.c", "-o", program], cwd=clone, check=True)
     return commits
 
 
@@ -60,7 +62,8 @@ def main() -> None:
             runs.mkdir()
             for commit in random.Random(seed).sample(commits, len(commits)):
                 perf = ["perf", "record", "-q", "-e", "cpu-clock", "-F", str(args.frequency), "-o"]
-                subprocess.run([*perf, runs / f"{commit}.data", Path(folder) / commit], check=True, capture_output=True)
+                command = [*perf, runs / f"{commit}.data", Path(folder) / commit / "program"]
+                subprocess.run(command, check=True, capture_output=True)
             found = fastprof.trend(str(runs), over="commit", order=str(order), label_path="{commit}.data", explain=0)
             samples = sorted(point.samples or 0 for point in found.points)[COMMITS // 2]
             mine = [one for one in found.findings if one.name == "fill"]

@@ -126,6 +126,35 @@ def test_table_of_series(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "trend writes pages (.html) and tables" in capsys.readouterr().err
 
 
+def test_times_of_a_clock_are_samples(tmp_path: Path) -> None:
+    """Multiples of 50 us, without a stated period: a function that one sample has is no finding."""
+    rng = random.Random(4)
+    for point in range(12):
+        counts = {f"f{i}": poisson(rng, 400) for i in range(5)} | {f"rare{point}": 1}
+        weights = [50_000 * n for n in counts.values()]
+        document = {
+            "$schema": "https://www.speedscope.app/file-format-schema.json",
+            "shared": {"frames": [{"name": name} for name in counts]},
+            "profiles": [
+                {
+                    "type": "sampled",
+                    "name": "cpu",
+                    "unit": "nanoseconds",
+                    "startValue": 0,
+                    "endValue": sum(weights),
+                    "samples": [[i] for i in range(len(weights))],
+                    "weights": weights,
+                }
+            ],
+        }
+        (tmp_path / f"{point:02d}.speedscope.json").write_text(json.dumps(document))
+    found = fastprof.trend(str(tmp_path))
+    assert found.sampled
+    assert found.points[0].samples
+    assert 1800 < found.points[0].samples < 2200
+    assert not found.findings
+
+
 def test_cost_shift(tmp_path: Path) -> None:
     folder = written(tmp_path / "runs", 20, {})
     for point in range(12, 20):

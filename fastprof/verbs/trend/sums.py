@@ -14,7 +14,7 @@ import tempfile
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from math import inf
+from math import gcd, inf
 from operator import add
 
 from fastprof import bridges, plan
@@ -235,7 +235,7 @@ class Sums:
             "labels": labels,
             "time": min(recorded, default=None),
             "total": total,
-            "samples": _samples(parts, self.value, view, total),
+            "samples": _samples(parts, self.value, view, total) or _ticks(costs, self.value, view, total),
             "unit": float(costs.sum("second")) if second else 0.0,
             "calls": costs.calls_known,
             "inclusive": costs.inclusive_known,
@@ -501,6 +501,14 @@ class Per:
 
 # Names of value types that count samples as they were taken.
 _COUNTED = ("samples", "sample", "count")
+
+
+def _ticks(costs: FunctionCosts, value: ChosenValue, view: str, total: int) -> float:
+    """The number of samples of a clock: times that are all multiples of one microsecond or more, its period; else 0."""
+    if view != "stacks" or value.type is None or value.type.unit not in ("ns", "nanoseconds"):
+        return 0
+    period = gcd(*_costs_of(costs)[1])
+    return total / period if period >= 1000 else 0
 
 
 def _samples(parts: list[Part], value: ChosenValue, view: str, total: int) -> float:
