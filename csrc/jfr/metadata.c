@@ -209,7 +209,8 @@ static const struct fp_jfr_field *event_roles(struct fp_jfr_reader *r, const str
         for (uint32_t k = 0; k < n; k++) {
             if (wants[k].word != f->name) continue;
             if ((*want = unfit(r, f, wants[k].slot))) {
-                if (t->is_span && wants[k].slot >= FP_JFR_EVENT_STATE) continue; /* such fields may have any type */
+                if ((t->is_span || t->is_instant) && wants[k].slot >= FP_JFR_EVENT_STATE)
+                    continue; /* such fields may have any type */
                 return f;
             }
             if (ROLE[wants[k].slot]) set_role(r, f->type, ROLE[wants[k].slot]);
@@ -241,26 +242,35 @@ static void resolve(struct fp_jfr_reader *r) {
     }
 }
 
-/* Finds the events with durations: a timeline reads them, else they are counted.  Fields of unexpected types are not
- * read. */
+/* Finds the events with durations: a timeline reads them, and instants of threads and values, else they are counted.
+ * Fields of unexpected types are not read. */
 static void find_spans(struct fp_jfr_reader *r) {
     for (uint32_t i = 1; i < r->metadata.n_types; i++) {
         struct fp_jfr_type *t = &r->metadata.types[i];
         const char *want;
-        unsigned found = 0;
+        int has_start = 0, has_duration = 0, has_thread = 0;
         if (t->fact || t->is_bad) continue;
         for (uint32_t k = 0; k < t->n_fields; k++) {
             const struct fp_jfr_field *f = &r->metadata.fields[t->field + k];
-            const int is_time = f->name == FP_JFR_W_START_TIME || f->name == FP_JFR_W_DURATION;
-            found += is_time && !unfit(r, f, FP_JFR_START);
+            has_start |= f->name == FP_JFR_W_START_TIME && !unfit(r, f, FP_JFR_START);
+            has_duration |= f->name == FP_JFR_W_DURATION && !unfit(r, f, FP_JFR_START);
+            has_thread |= f->name == FP_JFR_W_EVENT_THREAD;
         }
+        const int is_timed = has_start && has_duration;
+        size_t n;
+        const uint8_t *name = fp_string(&r->metadata.names, t->name, &n);
+        const int is_short = has_start && !is_timed && !fp_jfr_event_of(name, n);
+        const uint32_t counter = is_short ? fp_jfr_counter_of(name, n) : 0;
+        t->is_shown = !r->timeline && is_short && (counter || has_thread);
         if (r->timeline) {
-            t->is_span = found == 2;
-            if (t->is_span && event_roles(r, t, &want)) t->is_span = 0;
-        } else if (t->event ? r->is_probe : found == 2) {
+            t->is_span = (uint8_t)is_timed;
+            t->counter = (uint8_t)counter;
+            t->is_instant = is_short && has_thread && !counter;
+            if (has_start && event_roles(r, t, &want)) t->is_span = t->is_instant = t->counter = 0;
+        } else if (t->event ? r->is_probe : is_timed) {
             t->fact = FP_JFR_TIMED + 1;
         }
-        t->is_lasting = t->event && found == 2;
+        t->is_lasting = t->event && is_timed;
     }
 }
 
@@ -316,7 +326,8 @@ static int read(struct fp_jfr_reader *r, const struct fp_jfr_record *record, str
     }
     find_spans(r);
     for (uint32_t i = 1; i < r->metadata.n_types; i++)
-        r->metadata.types[i].is_row = r->metadata.types[i].event || r->metadata.types[i].is_span;
+        r->metadata.types[i].is_row = r->metadata.types[i].event || r->metadata.types[i].is_span ||
+                                      r->metadata.types[i].is_instant || r->metadata.types[i].counter;
     set_role(r, r->metadata.string_type, FP_JFR_TEXT);
     fp_buf_put(&r->metadata.described, start, n);
     r->metadata.was_compressed = r->chunk.compressed;

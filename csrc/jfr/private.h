@@ -4,6 +4,7 @@
 #include "core/array.h"
 #include "core/guard.h"
 #include "jfr/read.h"
+#include "jfr/words.h"
 
 /* ---- numbers ---- */
 
@@ -126,76 +127,6 @@ int fp_jfr_cut(const struct fp_jfr_record *record, struct fp_err *err);
 
 /* ---- the metadata ---- */
 
-/* Words with a meaning in the metadata: the first strings of `names`, from 1 on, in this order. */
-enum fp_jfr_word {
-    FP_JFR_W_METADATA = 1,
-    FP_JFR_W_CLASS,
-    FP_JFR_W_FIELD,
-    FP_JFR_W_ANNOTATION,
-    FP_JFR_W_ID,
-    FP_JFR_W_NAME,
-    FP_JFR_W_SUPER,
-    FP_JFR_W_POOL,
-    FP_JFR_W_DIMENSION,
-    FP_JFR_W_VALUE,
-    FP_JFR_W_VALUE_0,
-    FP_JFR_W_TRUE,
-    /* primitive types, in the order of enum fp_jfr_primitive */
-    FP_JFR_W_BOOLEAN,
-    FP_JFR_W_BYTE,
-    FP_JFR_W_SHORT,
-    FP_JFR_W_CHAR,
-    FP_JFR_W_INT,
-    FP_JFR_W_LONG,
-    FP_JFR_W_FLOAT,
-    FP_JFR_W_DOUBLE,
-    FP_JFR_W_STRING,
-    /* annotations, and their values in the order of enum fp_jfr_unit */
-    FP_JFR_W_TIMESPAN,
-    FP_JFR_W_TIMESTAMP,
-    FP_JFR_W_TICKS,
-    FP_JFR_W_NANOSECONDS,
-    FP_JFR_W_MICROSECONDS,
-    FP_JFR_W_MILLISECONDS,
-    FP_JFR_W_SECONDS,
-    /* fields */
-    FP_JFR_W_START_TIME,
-    FP_JFR_W_DURATION,
-    FP_JFR_W_EVENT_THREAD,
-    FP_JFR_W_SAMPLED_THREAD,
-    FP_JFR_W_STACK_TRACE,
-    FP_JFR_W_STATE,
-    FP_JFR_W_OBJECT_CLASS,
-    FP_JFR_W_MONITOR_CLASS,
-    FP_JFR_W_PARKED_CLASS,
-    FP_JFR_W_THROWN_CLASS,
-    FP_JFR_W_TRUNCATED,
-    FP_JFR_W_FRAMES,
-    FP_JFR_W_METHOD,
-    FP_JFR_W_LINE,
-    FP_JFR_W_BYTECODE,
-    FP_JFR_W_TYPE,
-    FP_JFR_W_DESCRIPTOR,
-    FP_JFR_W_OS_NAME,
-    FP_JFR_W_OS_ID,
-    FP_JFR_W_JAVA_NAME,
-    FP_JFR_W_JAVA_ID,
-    FP_JFR_W_VIRTUAL,
-    FP_JFR_W_TLAB_SIZE,
-    FP_JFR_W_ALLOCATION_SIZE,
-    FP_JFR_W_WEIGHT,
-    FP_JFR_W_SAMPLES,
-    FP_JFR_W_SAMPLING_PERIOD,
-    FP_JFR_W_OBJECT_SIZE,
-    FP_JFR_W_SIZE,
-    FP_JFR_W_JVM_NAME,
-    FP_JFR_W_JVM_VERSION,
-    FP_JFR_W_PID,
-    FP_JFR_W_OS_VERSION,
-    FP_JFR_W_LOST_SAMPLES,
-    FP_JFR_W_AMOUNT,
-    FP_JFR_WORDS
-};
 /* Adds the words to `names`. */
 void fp_jfr_add_words(struct fp_strings *names);
 
@@ -244,8 +175,11 @@ struct fp_jfr_type {
     uint32_t counted;         /* in `counted` */
     uint8_t role, primitive;
     uint8_t is_span;    /* an event with a duration, for timelines */
+    uint8_t is_instant; /* an event of a thread without a duration, for timelines */
+    uint8_t counter;    /* in fp_jfr_counters + 1: values, for timelines; 0: none */
+    uint8_t is_shown;   /* read as samples: an instant or values, which a timeline has */
     uint8_t is_lasting; /* a sample with a duration */
-    uint8_t is_row;     /* an event that becomes a row: a sample, or a span of a timeline */
+    uint8_t is_row;     /* an event that becomes a row: a sample, or a span, instant or values of a timeline */
     uint8_t is_bad;     /* lenient: an event with a field of an unexpected type */
 };
 

@@ -97,8 +97,9 @@ struct fp_jfr_counts {
                       "events with durations ({-O jfr.events} reads these)");
     uint64_t depth;                 /* frames of the deepest stack */
     uint64_t first_time, last_time; /* of samples added to rows; first > last: none */
+    uint64_t instants;              /* events that are no rows, but instants or values of a timeline */
     /* timelines */
-    uint64_t instants; /* events without a duration */
+    uint64_t taken; /* events that became calls, instants or values */
     uint64_t FP_COUNT(lanes, "overlapping-events", repairs, "thread added for overlapping events",
                       "threads added for overlapping events");
     uint64_t FP_COUNT(cut_spans, "shortened-events", repairs, "event that overlaps too many others, ended with another",

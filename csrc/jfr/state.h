@@ -102,4 +102,5 @@ struct fp_jfr_names {
 struct fp_jfr_spans {
     struct fp_overlap_lanes lanes;
     struct fp_strings reported; /* facts already reported to the caller */
+    uint32_t value;             /* of an event with values: the next one, after FP_NEEDS */
 };

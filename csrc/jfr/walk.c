@@ -129,7 +129,9 @@ static int timed(struct fp_jfr_reader *r, uint32_t index, const struct fp_jfr_re
         return FP_NEEDS;
     }
     if (!fp_jfr_decode(r, index, record->body, record->end, slots)) return 0;
-    r->counts.timed += !fp_jfr_value(r, &slots[FP_JFR_DURATION_SLOT], 1, &ns) && ns > 0;
+    const int is_timed = !fp_jfr_value(r, &slots[FP_JFR_DURATION_SLOT], 1, &ns) && ns > 0;
+    r->counts.timed += is_timed;
+    r->counts.instants += !is_timed;
     return 0;
 }
 
@@ -159,6 +161,7 @@ static void add_counts(struct fp_jfr_reader *r) {
         size_t n;
         if (!type->count) continue;
         r->walked.has_lasting |= type->is_lasting;
+        r->counts.instants += type->is_shown ? type->count : 0;
         const uint8_t *name = fp_string(&r->metadata.names, type->name, &n);
         const uint32_t id = fp_strings_intern(&r->walked.counted, name, n);
         fp_array_zeroed(&r->walked.n_counted, &r->walked.cap_counted, (uint64_t)id + 1, sizeof *r->walked.n_counted);

@@ -65,6 +65,17 @@ static const char *const WORDS[FP_JFR_WORDS] = {
     [FP_JFR_W_OS_VERSION] = "osVersion",
     [FP_JFR_W_LOST_SAMPLES] = "lostSamples",
     [FP_JFR_W_AMOUNT] = "amount",
+    [FP_JFR_W_JVM_USER] = "jvmUser",
+    [FP_JFR_W_JVM_SYSTEM] = "jvmSystem",
+    [FP_JFR_W_MACHINE_TOTAL] = "machineTotal",
+    [FP_JFR_W_USER] = "user",
+    [FP_JFR_W_SYSTEM] = "system",
+    [FP_JFR_W_HEAP_USED] = "heapUsed",
+    [FP_JFR_W_USED_SIZE] = "usedSize",
+    [FP_JFR_W_MEMORY_USED] = "memoryUsed",
+    [FP_JFR_W_ACTIVE_COUNT] = "activeCount",
+    [FP_JFR_W_LOADED_CLASS_COUNT] = "loadedClassCount",
+    [FP_JFR_W_SWITCH_RATE] = "switchRate",
 };
 
 void fp_jfr_add_words(struct fp_strings *names) {
@@ -101,11 +112,36 @@ enum { N_EVENTS = sizeof fp_jfr_events / sizeof fp_jfr_events[0] };
 /* JDK 9's names: com.oracle.jdk.ExecutionSample. */
 static const char ORACLE[] = "com.oracle.";
 
-uint32_t fp_jfr_event_of(const uint8_t *name, size_t n) {
+/* Whether a type has this name, or once had it. */
+static int is_called(const uint8_t *name, size_t n, const char *text) {
     const size_t prefix = sizeof ORACLE - 1;
     if (n > prefix && !memcmp(name, ORACLE, prefix)) name += prefix, n -= prefix;
+    return strlen(text) == n && !memcmp(text, name, n);
+}
+
+uint32_t fp_jfr_event_of(const uint8_t *name, size_t n) {
     for (uint32_t i = 0; i < N_EVENTS; i++)
-        if (strlen(fp_jfr_events[i].name) == n && !memcmp(fp_jfr_events[i].name, name, n)) return i + 1;
+        if (is_called(name, n, fp_jfr_events[i].name)) return i + 1;
+    return 0;
+}
+
+const struct fp_jfr_counter fp_jfr_counters[] = {
+    {"jdk.CPULoad", {FP_JFR_W_JVM_USER, FP_JFR_W_JVM_SYSTEM, FP_JFR_W_MACHINE_TOTAL}},
+    {"jdk.ThreadCPULoad", {FP_JFR_W_USER, FP_JFR_W_SYSTEM}},
+    {"jdk.GCHeapSummary", {FP_JFR_W_HEAP_USED}},
+    {"jdk.PhysicalMemory", {FP_JFR_W_USED_SIZE}},
+    {"jdk.ResidentSetSize", {FP_JFR_W_SIZE}},
+    {"jdk.DirectBufferStatistics", {FP_JFR_W_MEMORY_USED}},
+    {"jdk.JavaThreadStatistics", {FP_JFR_W_ACTIVE_COUNT}},
+    {"jdk.ClassLoadingStatistics", {FP_JFR_W_LOADED_CLASS_COUNT}},
+    {"jdk.ThreadContextSwitchRate", {FP_JFR_W_SWITCH_RATE}},
+};
+const uint8_t fp_jfr_counter_slots[FP_JFR_COUNTER_FIELDS] = {FP_JFR_DURATION_SLOT, FP_JFR_EVENT_WEIGHT,
+                                                             FP_JFR_EVENT_VALUE};
+
+uint32_t fp_jfr_counter_of(const uint8_t *name, size_t n) {
+    for (uint32_t i = 0; i < sizeof fp_jfr_counters / sizeof *fp_jfr_counters; i++)
+        if (is_called(name, n, fp_jfr_counters[i].name)) return i + 1;
     return 0;
 }
 
@@ -120,10 +156,8 @@ uint32_t fp_jfr_fact_of(const uint8_t *name, size_t n) {
         [FP_JFR_OS] = "jdk.OSInformation",      [FP_JFR_LOST_SAMPLES] = "jdk.CPUTimeSamplesLost",
         [FP_JFR_DATA_LOSS] = "jdk.DataLoss",
     };
-    const size_t prefix = sizeof ORACLE - 1;
-    if (n > prefix && !memcmp(name, ORACLE, prefix)) name += prefix, n -= prefix;
     for (uint32_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++)
-        if (strlen(NAMES[i]) == n && !memcmp(NAMES[i], name, n)) return i + 1;
+        if (is_called(name, n, NAMES[i])) return i + 1;
     return 0;
 }
 
@@ -178,7 +212,15 @@ const struct fp_jfr_want *fp_jfr_wants(const struct fp_jfr_type *type, uint32_t 
         {FP_JFR_W_EVENT_THREAD, FP_JFR_EVENT_THREAD}, {FP_JFR_W_NAME, FP_JFR_EVENT_STATE},
         {FP_JFR_W_MONITOR_CLASS, FP_JFR_EVENT_CLASS}, {FP_JFR_W_PARKED_CLASS, FP_JFR_EVENT_CLASS}};
     *n = 0;
-    if (type->is_span) return SLOTS(span);
+    if (type->is_span || type->is_instant) return SLOTS(span);
+    if (type->counter) {
+        const uint32_t *fields = fp_jfr_counters[type->counter - 1].fields;
+        scratch[(*n)++] = (struct fp_jfr_want){FP_JFR_W_START_TIME, FP_JFR_START};
+        scratch[(*n)++] = (struct fp_jfr_want){FP_JFR_W_EVENT_THREAD, FP_JFR_EVENT_THREAD};
+        for (uint32_t i = 0; i < FP_JFR_COUNTER_FIELDS && fields[i]; i++)
+            scratch[(*n)++] = (struct fp_jfr_want){(uint8_t)fields[i], fp_jfr_counter_slots[i]};
+        return scratch;
+    }
     if (type->fact) return fact_wants(type->fact - 1, n);
     if (type->event) {
         const struct fp_jfr_event *what = &fp_jfr_events[type->event - 1];

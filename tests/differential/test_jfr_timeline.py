@@ -18,7 +18,7 @@ from tests.unit.test_jfr import spans
 
 SLICES = (
     "select coalesce(t.name, ''), s.name, s.ts, s.dur from slice s join thread_track k on s.track_id = k.id "
-    "join thread t using (utid)"
+    "join thread t using (utid) where s.dur > 0"  # not instants
 )
 Slice = tuple[str, str, int, int]  # thread, type of event, begin, nanoseconds
 

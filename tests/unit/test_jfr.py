@@ -261,11 +261,50 @@ def test_events_with_durations_are_a_timeline_for_formats_of_timelines() -> None
 def test_what_is_no_part_of_a_timeline_is_counted() -> None:
     out = io.BytesIO()
     log = fastprof.convert(io.BytesIO(spans().bytes()), out, to="perfetto")
-    assert log.not_representable["instant-events"] == 2  # a sample, and an event without a duration
+    assert log.not_representable["instant-events"] == 1  # a sample
     assert log.repairs["overlapping-events"] == 1
     log = fastprof.convert(io.BytesIO(spans().bytes()), io.BytesIO(), to="folded")
     assert log.not_representable["timed-events"] == 3
     assert log.not_representable["side-events"] == 1  # without a duration
+
+
+def counters() -> Chunk:
+    """Values of the machine and of a thread, an instant of a thread and one of none."""
+    time, load = Field("startTime", "long"), (Field("jvmUser", "float"), Field("machineTotal", "float"))
+    chunk = Chunk(
+        {
+            "jdk.CPULoad": (time, *load),
+            "jdk.GCHeapSummary": (time, Field("heapUsed", "long")),
+            "jdk.ThreadStart": (time, THREAD),
+            "jdk.BooleanFlag": (time, Field("name", "java.lang.String")),
+            "app.Step": (time, DURATION, THREAD),
+        }
+    )
+    thread = chunk.thread("worker", 1, 7)
+    chunk.event("app.Step", 10, 20, thread)
+    chunk.event("jdk.CPULoad", 12, 0.25, 0.5)
+    chunk.event("jdk.CPULoad", 13, float("nan"), 1.0)
+    chunk.event("jdk.GCHeapSummary", 14, 1 << 40)
+    chunk.event("jdk.ThreadStart", 11, thread)
+    chunk.event("jdk.BooleanFlag", 15, "Flag")
+    return chunk
+
+
+@pytest.mark.parametrize("memory", [1 << 14, 1 << 26])
+def test_values_and_instants_of_a_timeline(memory: int) -> None:
+    out = io.BytesIO()
+    log = fastprof.convert(io.BytesIO(counters().bytes()), out, to="trace-event", max_memory=memory)
+    events = json.loads(out.getvalue())["traceEvents"]
+    start = min(event["ts"] for event in events if "ts" in event)
+    found = [(e["name"], round((e["ts"] - start) * 1000), e["args"]) for e in events if e["ph"] == "C"]
+    assert found == [
+        ("jdk.CPULoad.jvmUser", 2, {"value": 0.25}),
+        ("jdk.CPULoad.machineTotal", 2, {"value": 0.5}),
+        ("jdk.CPULoad.machineTotal", 3, {"value": 1}),
+        ("jdk.GCHeapSummary.heapUsed", 4, {"value": 1 << 40}),
+    ]
+    assert [(e["name"], round((e["ts"] - start) * 1000)) for e in events if e["ph"] in "iI"] == [("jdk.ThreadStart", 1)]
+    assert log.not_representable["instant-events"] == 1  # an event without a thread
 
 
 def test_a_timeline_is_read_on_request_and_from_several_files(tmp_path: Path) -> None:
@@ -275,7 +314,7 @@ def test_a_timeline_is_read_on_request_and_from_several_files(tmp_path: Path) ->
     assert fastprof.info(paths[0], jfr={"events": True}).facts["view"] == "timeline"
     assert fastprof.info(paths[0]).facts["view"] == "stacks"
     log = fastprof.convert(paths, tmp_path / "out.trace.json")
-    assert log.not_representable["instant-events"] == 4
+    assert log.not_representable["instant-events"] == 2
 
 
 def test_the_order_of_spans_does_not_depend_on_memory(tmp_path: Path) -> None:

@@ -311,9 +311,10 @@ class JfrReader(Survey):
             log.count_all(REPORTED, {code: found[code] for code in _OF_ROWS})
             return
         if is_timeline:
-            found["instant-events"] = sum(self._counts.values()) - int(counts.rows)
+            found["instant-events"] = sum(self._counts.values()) - int(counts.taken)
         else:
-            found["side-events"] = not_samples - int(counts.timed)
+            shown = int(counts.instants) if self.reads_second_view and self.has_other_rows() else 0
+            found["side-events"] = not_samples - int(counts.timed) - shown
         if is_timeline or self.reads_second_view:
             found["timed-events"] = 0
         log.count_all(REPORTED, found)

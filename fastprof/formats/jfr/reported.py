@@ -15,8 +15,8 @@ REPORTED = reported(
     },
     not_representable={
         "instant-events": (
-            "sample or other event without a duration",
-            "samples and other events without a duration",
+            "sample or event without a duration and a thread",
+            "samples and events without a duration and a thread",
         ),
         "side-events": ("event that is not a sample", "events that are not samples"),
     },

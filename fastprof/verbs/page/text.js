@@ -103,7 +103,7 @@ const bothEnds = (text, tail = 15) => text.length < tail + 6 ? text
 // java.util.HashMap.get and java/util of java/util/HashMap.get, `std` of std::vector<int>::push_back, "" of main.
 const packageOf = name => {
   const path = name.replace(/^(?:non-virtual thunk to |virtual thunk to |<)+/, "").split(/[<([ ]/, 1)[0]
-    .replace(/(?:\.(?:part|constprop|isra|cold|lto_priv|llvm)(?:\.\d+)?)+$|@@?[A-Z]\w*(?:\.\w+)*$/, "");  // clones, versions of symbols
+    .replace(/(?:\.(?:part|constprop|isra|cold|lto_priv|llvm)(?:\.\d+)?)+$|@@?[A-Z]\w*(?:\.\w+)*$|(?:\+0x[\da-f]+)?\/\d+(?=\.)/, "");  // clones, versions of symbols, numbers of classes
   const slash = path.lastIndexOf("/");
   if (path.includes("::")) return path.slice(0, path.indexOf("::"));
   if (slash > 0 && /^[A-Z][\w$]*\./.test(path.slice(slash + 1))) return path.slice(0, slash);  // a class of Java
