@@ -155,6 +155,22 @@ static uint32_t find_chain(struct fp_perf_reader *r, const struct key *key, cons
     return fp_strings_intern(&r->stacks.chains, r->stacks.key, n);
 }
 
+/* The place of a chain in r->stacks.recent.  Its hash is the sum of its words, which compilers vectorize. */
+static uint32_t place_of(const struct key *key, const struct fp_perf_sample *s) {
+    uint64_t sum = key->ip + key->kind;
+    for (uint64_t i = 0; i < s->n_chain; i++) sum += fp_u64(s->chain + 8 * i);
+    return (uint32_t)(sum * UINT64_C(0x9e3779b97f4a7c15) >> (64 - FP_PERF_RECENT_BITS));
+}
+
+/* Whether a chain has this key and these words. */
+static int is_chain(const struct fp_perf_reader *r, uint32_t chain, const struct key *key,
+                    const struct fp_perf_sample *s) {
+    const uint8_t *p = r->stacks.chains.bytes + r->stacks.chains.start[chain];
+    const size_t n = 8 * (size_t)s->n_chain;
+    return chain && r->stacks.chains.start[chain + 1] - r->stacks.chains.start[chain] == sizeof *key + n &&
+           !memcmp(p, key, sizeof *key) && (!n || !memcmp(p + sizeof *key, s->chain, n));
+}
+
 /* The stack of a sample, cached by chain as long as the maps do not change. */
 static uint32_t find_stack(struct fp_perf_reader *r, const struct fp_perf_event *e, uint32_t mode,
                            const struct fp_perf_sample *s) {
@@ -163,6 +179,7 @@ static uint32_t find_stack(struct fp_perf_reader *r, const struct fp_perf_event 
     if (FP_UNLIKELY(r->stacks.chains.start[r->stacks.chains.n] > MOST_CHAINS ||
                     r->stacks.n_renewed != r->model->n_renewed)) {
         fp_strings_empty(&r->stacks.chains);
+        memset(r->stacks.recent, 0, sizeof r->stacks.recent);
         r->stacks.n_renewed = r->model->n_renewed;
     }
     r->stacks.user = fp_space_generation(r->maps.space, s->pid);
@@ -174,9 +191,12 @@ static uint32_t find_stack(struct fp_perf_reader *r, const struct fp_perf_event 
         .kind = (uint32_t)s->n_chain << 1 | (uint32_t)by_branches,
         .ip = s->ip,
     };
+    uint32_t *recent = &r->stacks.recent[place_of(&key, s)];
+    if (FP_LIKELY(is_chain(r, *recent, &key, s)) && !n_branches && !r->unwound.n) return r->stacks.of_chain[*recent];
     const uint32_t before = r->stacks.chains.n, id = find_chain(r, &key, s, n_branches);
     fp_array_zeroed(&r->stacks.of_chain, &r->stacks.cap, r->stacks.chains.n, sizeof *r->stacks.of_chain);
     if (r->stacks.chains.n != before) r->stacks.of_chain[id] = new_stack(r, s, mode, by_branches);
+    *recent = id;
     return r->stacks.of_chain[id];
 }
 

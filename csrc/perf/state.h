@@ -5,7 +5,7 @@
 #include "symbols/space.h"
 #include "symbols/unwind.h"
 
-enum { FP_PERF_FRAME_BITS = 11 };
+enum { FP_PERF_RECENT_BITS = 14, FP_PERF_FRAME_BITS = 11 };
 
 struct fp_perf_events {
     struct fp_perf_event *list;
@@ -76,9 +76,10 @@ struct fp_perf_frame {
 };
 
 struct fp_perf_stacks {
-    struct fp_strings chains; /* keys of stacks, see struct key in rows.c */
-    uint32_t *of_chain;       /* by chain */
-    uint32_t n_renewed;       /* the model's; when it changes, `of_chain` is invalid */
+    struct fp_strings chains;                  /* keys of stacks, see struct key in rows.c */
+    uint32_t *of_chain;                        /* by chain */
+    uint32_t n_renewed;                        /* the model's; when it changes, `of_chain` is invalid */
+    uint32_t recent[1 << FP_PERF_RECENT_BITS]; /* chains, found without hashing: see place_of; 0: none */
     uint32_t cap;
     uint8_t *key;
     size_t key_cap;
