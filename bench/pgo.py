@@ -1,7 +1,8 @@
 """What profiles are worth to compilers: six programs, built plainly, instrumented, and with profiles of fastprof.
 
     mkdir sources && cd sources
-    pip download --no-deps --no-binary :all: lupa quickjs zstandard brotli lz4      (lupa builds LuaJIT first)
+    pip download --no-deps --no-binary :all: quickjs zstandard brotli lz4 python-rapidjson
+    pip download --no-deps --no-binary :all: lupa                              (builds LuaJIT first)
     npm pack better-sqlite3
     cd .. && python -m bench.pgo sources FOLDER [--compiler clang-19|gcc] [--samples] [PROGRAM ...]
 
@@ -16,6 +17,7 @@ without addresses over the -O0 build.  `samples`: `perf record -e cpu-clock:u` o
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import re
 import shutil
@@ -106,6 +108,38 @@ for round = 1, n do
   print(fib(15), p.x, found, counts["0"])
 end
 """
+RAPIDJSON = """
+#include <cstdio>
+#include <cstdlib>
+#include "rapidjson/document.h"
+#include "rapidjson/prettywriter.h"
+#include "rapidjson/stringbuffer.h"
+using namespace rapidjson;
+static size_t walk(const Value &v) {
+    size_t n = 1;
+    if (v.IsObject()) for (auto &m : v.GetObject()) n += m.name.GetStringLength() + walk(m.value);
+    if (v.IsArray()) for (auto &e : v.GetArray()) n += walk(e);
+    return v.IsString() ? n + v.GetStringLength() : n;
+}
+int main(int argc, char **argv) {
+    static char text[1 << 24];
+    FILE *f = fopen(argv[1], "rb");
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
+    size_t n = 0;
+    for (int i = 0; i < 10; i++) {
+        Document d;
+        if (d.Parse<kParseFullPrecisionFlag>(text).HasParseError()) return 1;
+        StringBuffer flat, pretty;
+        Writer<StringBuffer> w(flat);
+        PrettyWriter<StringBuffer> p(pretty);
+        d.Accept(w);
+        d.Accept(p);
+        n += walk(d) + flat.GetSize() + pretty.GetSize();
+    }
+    printf("%zu\\n", n);
+    return 0;
+}
+"""
 JS_SCRIPT = """
 function fib(k) { return k < 2 ? k : fib(k - 1) + fib(k - 2); }
 class Point { constructor(x, y) { this.x = x; this.y = y; } add(o) { return new Point(this.x + o.x, this.y + o.y); } }
@@ -129,8 +163,11 @@ class Program(NamedTuple):
     sources: tuple[str, ...]  # patterns in it
     main: str  # a file to be written; "": it has one
     flags: tuple[str, ...]  # {} stands for the folder of the archive
-    input: str  # "script", "bytes"
+    input: str  # "script", "bytes", "sql", "json"
+    suffix: str = "c"  # "cpp"
 
+
+CLANG = ("-mllvm", "-sample-profile-use-profi", "-mllvm", "-inline-enable-cost-benefit-analysis")
 
 PROGRAMS = {
     "lua": Program("lupa", ("third-party/lua54/onelua.c",), "", ("-DMAKE_LUA",), LUA_SCRIPT),
@@ -152,6 +189,7 @@ PROGRAMS = {
     "brotli": Program(
         "brotli", ("c/common/*.c", "c/enc/*.c", "c/dec/*.c"), CODEC % BROTLI, ("-I{}/c/include",), "bytes"
     ),
+    "rapidjson": Program("python_rapidjson", (), RAPIDJSON, ("-I{}/rapidjson/include",), "json", "cpp"),
     "lz4": Program("lz4", ("lz4libs/lz4.c", "lz4libs/lz4hc.c"), CODEC % LZ4, ("-I{}/lz4libs",), "bytes"),
 }
 
@@ -172,6 +210,27 @@ def sql(n: int) -> str:
     return "\n".join(lines)
 
 
+def json_text(n: int) -> str:
+    """Objects of numbers, text with escapes, lists."""
+    chosen = random.Random(n)
+    rows = [
+        {
+            "id": i,
+            "name": f"name {chosen.randrange(10**6)}\n\u00e9",
+            "ratio": chosen.random(),
+            "tags": [chosen.choice(("a", "bc", "def")) for _ in range(chosen.randrange(6))],
+            "at": {
+                "x": chosen.randrange(10**6),
+                "y": -chosen.randrange(10**3),
+                "ok": chosen.random() < 0.5,
+                "no": None,
+            },
+        }
+        for i in range(n // 4)
+    ]
+    return json.dumps(rows)
+
+
 def text_of(folder: Path, nbytes: int) -> bytes:
     """Sources of the standard library."""
     paths = sorted(Path(subprocess.__file__).parent.glob("*.py"))
@@ -189,8 +248,9 @@ class Build:
         source = _unpacked(sources, folder / name / "source", self.program.archive)
         self.sources = [str(path) for pattern in self.program.sources for path in sorted(source.glob(pattern))]
         if self.program.main:
-            (self.folder / "bench_main.c").write_text(self.program.main)
-            self.sources.append(str(self.folder / "bench_main.c"))
+            main = self.folder / f"bench_main.{self.program.suffix}"
+            main.write_text(self.program.main)
+            self.sources.append(str(main))
         self.flags = ["-g", "-gdwarf-4", "-w", *(flag.replace("{}", str(source)) for flag in self.program.flags)]
         if self.is_clang:
             self.flags += ["-fdebug-info-for-profiling", "-funique-internal-linkage-names"]
@@ -201,7 +261,8 @@ class Build:
         if self.program.input == "bytes":
             path.write_bytes(text_of(self.folder, n * 150_000))
             return str(path), "1"
-        given = sql(n * 1200) if self.program.input == "sql" else self.program.input.replace("{n}", str(n))
+        made = {"sql": sql, "json": json_text}.get(self.program.input)
+        given = made(n * 1200) if made else self.program.input.replace("{n}", str(n))
         path.write_text(given)
         return (str(path),)
 
@@ -212,7 +273,10 @@ class Build:
         return done.stderr if "valgrind" in command else done.stdout
 
     def build(self, output: str, *flags: str) -> str:
-        self.run(self.compiler, *self.flags, *flags, *self.sources, "-o", output, "-lm")
+        compiler = self.compiler
+        if self.program.suffix == "cpp":
+            compiler = compiler.replace("clang", "clang++").replace("gcc", "g++")
+        self.run(compiler, *self.flags, *flags, *self.sources, "-o", output, "-lm")
         return output
 
     def callgrind(self, program: str, given: list[str], output: str, *options: str) -> int:
@@ -229,7 +293,7 @@ class Build:
         symbols = [str(self.folder / program)]
         fastprof.convert(self.folder / source, profile, symbols=symbols, **options)  # type: ignore[arg-type]
         try:
-            return self.build(name, "-O2", f"{flag}={profile}")
+            return self.build(name, "-O2", f"{flag}={profile}", *(CLANG if self.is_clang else ()))
         except SystemExit as error:  # of the compiler itself
             if "internal compiler error" not in str(error):
                 raise

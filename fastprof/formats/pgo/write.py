@@ -17,7 +17,7 @@ from fastprof.formats.pgo import ENCODING, GCOV_LAYOUT, NEST, rank
 from fastprof.formats.pgo.binary import binary, extbinary
 from fastprof.formats.pgo.gcov import gcov
 from fastprof.formats.pgo.join import Join
-from fastprof.formats.pgo.nest import SMALL, is_flat, nest
+from fastprof.formats.pgo.nest import BY_HAND, SMALL, is_flat, nest
 from fastprof.formats.pgo.reported import REPORTED
 from fastprof.formats.pgo.text import text
 
@@ -82,7 +82,7 @@ class PgoWriter(CountsWriter):
         flat = is_flat(join)
         if self.is_graph and not flat:
             self.log.warn(REPORTED["optimized-program"])
-        if self.is_graph and (most := self.nested_bytes(flat)):
+        if self.is_graph and (most := self.nested_bytes(flat and join.inlined <= BY_HAND * join.total)):
             nest(join, most)
         profile = join.profile()
         profile.limit()
@@ -94,9 +94,9 @@ class PgoWriter(CountsWriter):
             self.text(piece)
         self.written = len(profile.functions)
 
-    def nested_bytes(self, flat: bool) -> int:
+    def nested_bytes(self, nests: bool) -> int:
         """The most bytes of code of callees that are nested in their callers' levels; 0: none are."""
-        return SMALL if flat else 0
+        return SMALL if nests else 0
 
     def encoded(self, profile: Profile) -> Iterator[bytes]:
         raise NotImplementedError
@@ -131,9 +131,9 @@ class PgoWriter(CountsWriter):
 class LlvmWriter(PgoWriter):
     format = "llvm-profile"
 
-    def nested_bytes(self, flat: bool) -> int:
+    def nested_bytes(self, nests: bool) -> int:
         most: int | None = self.options[NEST]
-        return super().nested_bytes(flat) if most is None else most
+        return super().nested_bytes(nests) if most is None else most
 
     def encoded(self, profile: Profile) -> Iterator[bytes]:
         return _ENCODERS[self.options[ENCODING]](profile)
