@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 SMALL = 120  # bytes of code at -O0: getters, wrappers, operators
 _FLAT = 0.05  # of the counts, in inlined functions, or without lines: 1 to 2 % at -O0, 14 to 23 % at clang's -O2
-BY_HAND = 0.5  # of the counts, in inlined functions of a flat program: its author chose what is inlined, nesting costs LZ4,
-# zstd and Brotli 2 %
+BY_HAND = 0.5  # of the counts, in always_inline functions: above it, nesting costs LZ4, zstd and Brotli 2 %
 _INLINED = 5  # inlined functions for each small one that is called: up to 4 at -O0 (Brotli), from 6 at clang's -O2
 _DEEPEST = 12
 _MOST_LEVELS = 1 << 16  # of all functions; after that nothing more is nested
