@@ -33,6 +33,8 @@ enum fp_archive_positions { FP_ARCHIVE_INSTR = 1, FP_ARCHIVE_BB = 2, FP_ARCHIVE_
  * ids anew.  0, or FP_E_OVERFLOW for more stacks than ids. */
 int fp_archive_tables_write(const struct fp_model *m, uint32_t *from, uint32_t forgotten, struct fp_buf *out);
 
+struct fp_own_stacks;
+
 /* Maps the ids of an archive to ids of the model, which differ if the model has entries from other inputs.  Id 0 is
  * always 0.  Tables are in the order of TABLES. */
 struct fp_archive_ids {
@@ -47,12 +49,9 @@ struct fp_archive_ids {
 
     /* private from here on */
     uint32_t cap[9];
-    /* with renews_stacks: by archive's id, its caller's archive id and its frame's model id; `to` is 1 + the model's id
-     * of those in `made`, 0 of others */
-    uint32_t *stacks, *made, cap_stacks, n_made, cap_made;
-    uint32_t n_renewed; /* of the model: when this changes, no stack is made */
-    uint32_t forgotten; /* stacks that were forgotten: an id here is the archive's less this */
-    int32_t differ;     /* some id differs */
+    struct fp_own_stacks *stacks; /* with renews_stacks, by archive's id */
+    uint32_t forgotten;           /* stacks that were forgotten: an id here is the archive's less this */
+    int32_t differ;               /* some id differs */
     int32_t appends; /* rows are not looked up: equal ones get several ids, and the model's tables cannot be searched */
     uint32_t cap_inputs;
 };

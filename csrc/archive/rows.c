@@ -331,34 +331,10 @@ static void translate_column(const struct fp_archive_ids *ids, int table, uint32
     for (uint32_t i = 0; i < n; i++) column[i] = ids->to[table][column[i]];
 }
 
-/* Adds a stack and those that call it to the model, unless they are there. */
-static void make_stack(struct fp_archive_ids *ids, uint32_t own) {
-    uint32_t *const to = ids->to[FP_T_STACKS];
-    const uint32_t first = ids->n_made;
-    for (; own && !to[own]; own = ids->stacks[2 * (size_t)own]) {
-        fp_array_room(&ids->made, &ids->cap_made, (uint64_t)ids->n_made + 1, sizeof *ids->made);
-        ids->made[ids->n_made++] = own;
-    }
-    uint32_t node = own ? to[own] - 1 : 0;
-    for (uint32_t i = ids->n_made; i-- > first;) {
-        node = fp_model_stack(ids->model, node, ids->stacks[2 * (size_t)ids->made[i] + 1]);
-        to[ids->made[i]] = node + 1;
-    }
-}
-
 /* The stacks of n rows become those of the model. */
 static void translate_stacks(struct fp_archive_ids *ids, uint32_t *stack, uint32_t n) {
-    uint32_t *const to = ids->to[FP_T_STACKS];
-    if (ids->n_renewed != ids->model->n_renewed) {
-        while (ids->n_made) to[ids->made[--ids->n_made]] = 0;
-        ids->n_renewed = ids->model->n_renewed;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t own = stack[i];
-        if (!own) continue;
-        if (!to[own]) make_stack(ids, own);
-        stack[i] = to[own] - 1;
-    }
+    fp_own_stacks_begin(ids->stacks, ids->model);
+    for (uint32_t i = 0; i < n; i++) stack[i] = fp_own_stacks_node(ids->stacks, ids->model, stack[i]);
 }
 
 /* Translates the ids of the n new rows after the batch's rows from the archive's to the model's. */

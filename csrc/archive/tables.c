@@ -7,6 +7,7 @@
 static void init(struct fp_archive_ids *ids, struct fp_model *m) {
     ids->model = m;
     fp_table_init(&ids->inputs, 1);
+    ids->stacks = fp_have(calloc(1, sizeof *ids->stacks));
     for (unsigned i = 0; i < FP_ARCHIVE_TABLES; i++) {
         ids->to[i] = fp_have(calloc(64, sizeof **ids->to));
         ids->cap[i] = 64;
@@ -28,7 +29,8 @@ void fp_archive_ids_free(struct fp_archive_ids *ids) {
     if (!ids) return;
     for (unsigned i = 0; i < FP_ARCHIVE_TABLES; i++) free(ids->to[i]);
     fp_table_clear(&ids->inputs);
-    FP_FREE(ids->model_inputs, ids->stacks, ids->made, ids);
+    if (ids->stacks) fp_own_stacks_free(ids->stacks);
+    FP_FREE(ids->model_inputs, ids->stacks, ids);
 }
 
 /* Records that the archive's next id of a table is `id` in the model. */
@@ -99,10 +101,9 @@ static int read_strings(struct fp_archive_ids *ids, const uint8_t *p, struct fp_
 
 /* Keeps the archive's next stack, until a row needs it. */
 static void keep_stack(struct fp_archive_ids *ids, const uint32_t *row) {
-    const uint64_t n = ids->n[FP_T_STACKS];
-    fp_array_room(&ids->stacks, &ids->cap_stacks, 2 * (n + 1), sizeof *ids->stacks);
-    memcpy(ids->stacks + 2 * n, row, 2 * sizeof *row);
-    add_id(ids, FP_T_STACKS, 0);
+    fp_own_stacks_add(ids->stacks, row[FP_STACK_PARENT], row[FP_STACK_FRAME]);
+    ids->n[FP_T_STACKS]++;
+    ids->differ = 1;
 }
 
 /* The payload has one column after the other.  One cursor per column reads them in parallel, row by row. */
@@ -156,7 +157,7 @@ static int read_table(struct fp_archive_ids *ids, unsigned k, const uint8_t *p, 
 void fp_archive_ids_forget(struct fp_archive_ids *ids) {
     ids->forgotten += ids->n[FP_T_STACKS] - 1;
     ids->n[FP_T_STACKS] = 1;
-    ids->n_made = 0;
+    fp_own_stacks_empty(ids->stacks);
 }
 
 int fp_archive_tables_read(struct fp_archive_ids *ids, const uint8_t *p, size_t n, struct fp_err *err) {

@@ -4,6 +4,7 @@
 #include "core/array.h"
 #include "core/guard.h"
 #include "core/json_shape.h"
+#include "core/own_stacks.h"
 #include "firefox/read.h"
 
 #define FP_FIREFOX_NONE INT64_MIN /* null or absent, also -1 where the format uses it for null */
@@ -139,9 +140,10 @@ static inline int fp_firefox_is_samples(uint32_t kind) {
 
 /* The model's ids of table rows, by row number: rows of other tables refer to them. */
 struct fp_firefox_set {
-    uint32_t *strings, *sources, *resources, *frames, *stacks;
+    uint32_t *strings, *sources, *resources, *frames;
+    struct fp_own_stacks stacks; /* row number + 1; after them those of `leaves` */
     struct fp_firefox_func *funcs;
-    uint32_t *leaves; /* by stack: the node for samples, if it differs from that for callers; 0: not yet made */
+    uint32_t *leaves; /* by stack: that of samples, if it differs from that of callers; 0: not yet made */
     uint32_t n[FP_FIREFOX_KINDS], cap[FP_FIREFOX_KINDS], cap_leaves;
 };
 

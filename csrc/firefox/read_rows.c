@@ -43,13 +43,15 @@ static void use_libs(struct fp_firefox_read *r, uint32_t process, uint32_t threa
 void fp_firefox_free_sets(struct fp_firefox_read *r) {
     for (int i = 0; i < 2; i++) {
         struct fp_firefox_set *s = &r->rows.sets[i];
-        FP_FREE(s->strings, s->sources, s->resources, s->funcs, s->frames, s->stacks, s->leaves);
+        FP_FREE(s->strings, s->sources, s->resources, s->funcs, s->frames, s->leaves);
+        fp_own_stacks_free(&s->stacks);
     }
 }
 
 void fp_firefox_use_thread(struct fp_firefox_read *r, uint32_t thread) {
     struct fp_firefox_set *own = &r->rows.sets[1];
     memset(own->n, 0, sizeof own->n);
+    fp_own_stacks_empty(&own->stacks);
     if (own->leaves) memset(own->leaves, 0, own->cap_leaves * sizeof *own->leaves);
     const uint32_t process = thread ? r->threads[thread - 1].process : 0;
     r->rows.set_thread = thread;
@@ -173,32 +175,13 @@ static int stack_row(struct fp_firefox_read *r, struct fp_firefox_set *s, const 
     if (prefix_of(r, s->n[FP_FIREFOX_STACKS], v, &prefix, err) ||
         look_up(r, v[FP_FX_STACK_FRAME], FP_FIREFOX_FRAMES, "the frame of a stack", &frame, err))
         return FP_E_MALFORMED;
-    uint32_t node = prefix ? s->stacks[prefix - 1] : 0;
-    if (frame != FP_NO_ID) node = fp_model_stack(r->model, node, set_of(r, FP_FIREFOX_FRAMES)->frames[frame]);
-    return APPEND(s, FP_FIREFOX_STACKS, s->stacks, node);
+    if (frame != FP_NO_ID) frame = set_of(r, FP_FIREFOX_FRAMES)->frames[frame];
+    fp_own_stacks_add(&s->stacks, prefix, frame);
+    s->n[FP_FIREFOX_STACKS]++;
+    return 0;
 }
 
-enum { AHEAD = 16, FAR_AHEAD = 64 }; /* rows */
-
-/* Loads the entry of the model's stacks for a row further on, if its prefix is known already, whose number another row
- * has loaded before. */
-static void prefetch_stack(struct fp_firefox_read *r, uint64_t i) {
-    const struct fp_firefox_set *s = set_of(r, FP_FIREFOX_STACKS), *frames = set_of(r, FP_FIREFOX_FRAMES);
-    const int64_t *prefixes = r->rows.windows[FP_FX_STACK_PREFIX].p, *numbers = r->rows.windows[FP_FX_STACK_FRAME].p;
-    if (!r->rows.windows[FP_FX_STACK_PREFIX].n || !r->rows.windows[FP_FX_STACK_FRAME].n) return;
-    if ((uint64_t)numbers[i] >= frames->n[FP_FIREFOX_FRAMES] || (uint64_t)prefixes[i] >= s->n[FP_FIREFOX_STACKS])
-        return;
-    const uint32_t row[FP_STACK_WIDTH] = {
-        [FP_STACK_PARENT] = s->stacks[prefixes[i]], [FP_STACK_FRAME] = frames->frames[numbers[i]]};
-    fp_table_prefetch(&r->model->stacks, fp_table_hash(row, FP_STACK_WIDTH));
-}
-
-static void prefetch_prefix(const struct fp_firefox_read *r, uint64_t i) {
-    const struct fp_firefox_set *s = set_of(r, FP_FIREFOX_STACKS);
-    const int64_t *prefixes = r->rows.windows[FP_FX_STACK_PREFIX].p;
-    if (r->rows.windows[FP_FX_STACK_PREFIX].n && (uint64_t)prefixes[i] < s->n[FP_FIREFOX_STACKS])
-        __builtin_prefetch(&s->stacks[prefixes[i]]);
-}
+enum { FAR_AHEAD = 64 }; /* rows */
 
 static int table_row(struct fp_firefox_read *r, const int64_t *v, struct fp_err *err) {
     const uint32_t kind = r->tables[r->table].kind;
@@ -222,24 +205,24 @@ static int table_row(struct fp_firefox_read *r, const int64_t *v, struct fp_err 
 
 /* ---- samples ---- */
 
-/* The node of a sample.  Its innermost address is not a return address, so it may differ from the node that the same
+/* The stack of a sample.  Its innermost address is not a return address, so it may differ from the one that the same
  * stack has as a caller. */
-static uint32_t leaf(struct fp_firefox_read *r, uint32_t index) {
-    struct fp_firefox_set *s = set_of(r, FP_FIREFOX_STACKS);
+static uint32_t leaf(struct fp_firefox_read *r, struct fp_firefox_set *s, uint32_t index) {
     struct fp_model *m = r->model;
-    const uint32_t node = s->stacks[index];
-    if (!r->rows.returns || !node) return node;
+    uint32_t own = index + 1;
+    while (own && s->stacks.at[own].frame == FP_NO_ID) own = s->stacks.at[own].caller;
+    if (!r->rows.returns || !own) return fp_own_stacks_node(&s->stacks, m, own);
     fp_array_zeroed(&s->leaves, &s->cap_leaves, s->n[FP_FIREFOX_STACKS], sizeof *s->leaves);
     if (!s->leaves[index]) {
-        const uint32_t *stack = fp_table_row(&m->stacks, node), parent = stack[FP_STACK_PARENT];
-        const uint32_t *f = fp_table_row(&m->frames, stack[FP_STACK_FRAME]);
+        const struct fp_own_stack stack = s->stacks.at[own];
+        const uint32_t *f = fp_table_row(&m->frames, stack.frame);
         const uint32_t frame =
             fp_model_frame(m, f[FP_FRAME_MAPPING], fp_words_u64(f + FP_FRAME_ADDRESS),
                            f[FP_FRAME_FLAGS] & ~(uint32_t)FP_FRAME_RETURN_ADDRESS, f[FP_FRAME_LINES]);
-        const uint32_t made = fp_model_stack(m, parent, frame);
+        const uint32_t made = fp_own_stacks_add(&s->stacks, stack.caller, frame);
         s->leaves[index] = made;
     }
-    return s->leaves[index];
+    return fp_own_stacks_node(&s->stacks, m, s->leaves[index]);
 }
 
 /* n / divisor, half away from 0. */
@@ -271,15 +254,16 @@ static const int64_t *next_of(const struct fp_firefox_read *r, uint32_t column) 
 }
 
 static int sample_stacks(struct fp_firefox_read *r, uint32_t n, uint32_t *to, struct fp_err *err) {
-    const struct fp_firefox_set *s = set_of(r, FP_FIREFOX_STACKS);
+    struct fp_firefox_set *s = set_of(r, FP_FIREFOX_STACKS);
     const int64_t *stacks = next_of(r, FP_FIREFOX_IN_STACK);
+    fp_own_stacks_begin(&s->stacks, r->model);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t stack = FP_NO_ID, node = 0;
         if (stacks && i + FAR_AHEAD < n && (uint64_t)stacks[i + FAR_AHEAD] < s->n[FP_FIREFOX_STACKS])
-            __builtin_prefetch(&s->stacks[stacks[i + FAR_AHEAD]]);
+            __builtin_prefetch(&s->stacks.at[stacks[i + FAR_AHEAD] + 1]);
         if (stacks && look_up(r, stacks[i], FP_FIREFOX_STACKS, "the stack of a sample", &stack, err))
             return FP_E_MALFORMED;
-        if (stack != FP_NO_ID) node = leaf(r, stack);
+        if (stack != FP_NO_ID) node = leaf(r, s, stack);
         to[i] = node;
     }
     return 0;
@@ -436,14 +420,11 @@ static void take_rows(struct fp_firefox_read *r, uint64_t n) {
 
 /* Reads up to n rows of a table that becomes part of the model, of markers or of a counter. */
 static int table_rows(struct fp_firefox_read *r, uint64_t n, struct fp_err *err) {
-    const int is_stacks = r->tables[r->table].kind == FP_FIREFOX_STACKS;
     int64_t v[FP_FIREFOX_COLUMNS];
     for (uint32_t c = 0; c < FP_FIREFOX_COLUMNS; c++) v[c] = FP_FIREFOX_NONE;
     for (uint64_t i = 0; i < n; i++) {
         for (uint32_t c = 0; c < FP_FIREFOX_COLUMNS; c++)
             if (r->rows.windows[c].n) v[c] = r->rows.windows[c].p[i];
-        if (is_stacks && i + FAR_AHEAD < n) prefetch_prefix(r, i + FAR_AHEAD);
-        if (is_stacks && i + AHEAD < n) prefetch_stack(r, i + AHEAD);
         const int status = table_row(r, v, err);
         if (status) {
             take_rows(r, i); /* after FP_NEEDS it continues with the same row */

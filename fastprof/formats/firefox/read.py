@@ -73,6 +73,7 @@ class FirefoxReader(Reader):
     format = "firefox"
     other_view = "timeline"
     has_tracks = True
+    renews_stacks = True
 
     def start(self) -> None:
         self._r = self._new()
