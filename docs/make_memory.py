@@ -67,11 +67,11 @@ REASONS = {
     "a": (
         """Distinct stacks that stay in the model take about 40 bytes for each context.  They need not stay where the
 reader adds a stack again when it occurs again (pprof, OTLP, folded, gperftools, JFR, perf.data, perf script, archives,
-speedscope, heaps as text, DHAT): their sums are written to the temporary file as walks of the tree
+speedscope, Firefox, heaps as text, DHAT): their sums are written to the temporary file as walks of the tree
 ([architecture.md](architecture.md#batch-and-model)), archives and tables are written in rounds of 500,000 contexts, and
 `info` counts contexts by sorted hashes.  They stay if the Firefox Profiler's samples have times, in queries that read
-`stack_id`, for chosen sizes (`--budget`) and in merges and differences of timelines.  Of an archive written before
-these rounds, each context of the profile that is being read takes 12 bytes.""",
+`stack_id`, for chosen sizes (`--budget`) and in merges and differences of timelines.  Of a Firefox profile, and of an
+archive written before these rounds, each context of the file takes 12 bytes.""",
         {"timeline": "(merge two|diff) to pprof"},
     ),
     "b": (

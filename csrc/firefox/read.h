@@ -16,7 +16,7 @@
  *   strings, sources, resources, functions, frames, stacks     of `shared`
  *   these tables, then samples, allocations or markers         of each thread; values of counters with its markers
  *
- * Memory: the model, and 4 to 20 bytes for each row of a table other than samples and markers.
+ * Memory: names and frames, and 4 to 20 bytes for each row of a table other than samples and markers.
  * Source: firefox-devtools/profiler, docs-developer/CHANGELOG-formats.md, src/profile-logic/process-profile.ts.
  */
 #pragma once

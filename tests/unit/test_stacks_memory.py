@@ -416,3 +416,21 @@ def test_tables_of_stacks_in_rounds_can_be_joined(to: str, tmp_path: Path, monke
     expected = tables("whole")
     few_at_a_time(monkeypatch, 3_000)
     assert tables("rounds") == expected and len({*expected}) > 1_900
+
+
+@pytest.mark.parametrize("suffix", [".speedscope.json", ".profile.json"])
+def test_stacks_of_viewers_are_made_when_rows_need_them(suffix: str, tmp_path: Path) -> None:
+    """Each stack occurs twice, in samples that precede their weights or their table of stacks."""
+    INPUTS["stacks"](tmp_path / "in.pb", 6_000)
+    fastprof.convert([tmp_path / "in.pb"] * 2, tmp_path / f"in{suffix}")
+    fastprof.convert(tmp_path / "in.pb", tmp_path / "expected.folded")
+    found = []
+    for limit in (1, 1 << 30):
+        with emptied_often(limit) as emptied:
+            fastprof.convert(tmp_path / f"in{suffix}", tmp_path / "out.folded", max_memory=limit)
+        assert (len(emptied) > 1) == (limit == 1)
+        found.append((tmp_path / "out.folded").read_bytes())
+    assert found[0] == found[1]
+    once = dict(line.rsplit(" ", 1) for line in (tmp_path / "expected.folded").read_text().splitlines())
+    twice = dict(line.rsplit(" ", 1) for line in found[0].decode().splitlines())
+    assert twice == {stack: str(2 * int(n)) for stack, n in once.items()}
