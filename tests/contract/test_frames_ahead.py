@@ -17,7 +17,7 @@ from tests.support.paths import CORPUS, needs_shared, shared_data
 
 READERS = ["archive", "dhat", "folded", "gperftools", "heap", "jfr", "luajit", "mojo", "otlp", "perf", "perf-script"]
 READERS += ["pprof", "rprof", "tracer-stacks", "ghc-prof", "instruments", "pprof-raw"]
-READERS += ["bolt", "llvm-profile", "tachyon", "simpleperf", "speedscope"]
+READERS += ["bolt", "llvm-profile", "tachyon", "simpleperf", "speedscope", "firefox"]
 TARGETS = ["folded", "pprof", "callgrind"]
 
 
