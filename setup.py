@@ -21,6 +21,7 @@ import gzip
 import os
 import shlex
 import shutil
+import subprocess
 import sysconfig
 import tarfile
 from concurrent.futures import ThreadPoolExecutor
@@ -237,6 +238,7 @@ def without_inspect(extensions):
     return extensions
 
 
+subprocess.run([sys.executable, "-B", "csrc/make_pxd.py"], check=True)
 made = cythonize(
     extensions,
     build_dir=str(BUILD / f"cython-{Cython.__version__}"),

@@ -66,7 +66,7 @@ OUR_FILES = sorted(
     }.items()
     for suffix in suffixes
     for path in (REPO / folder).rglob(f"*.{suffix}")
-    if path.name not in ("_c.pyi", "counted.py", "keywords.py")
+    if path.name not in ("_c.pyi", "c.pxd", "counted.py", "fp.pxd", "keywords.py")
 )
 
 

@@ -13,32 +13,7 @@ from libc.string cimport memchr, memcmp, memcpy
 
 from fastprof.core.blanks cimport is_blank, strip_blanks
 from fastprof.core.fp cimport *
-
-
-cdef extern from "folded/stack_memo.h" nogil:
-    enum:
-        FP_PLAIN_LINES
-
-    struct fp_folded_plain:
-        const uint8_t *p
-        uint32_t n
-        int64_t count
-
-    uint32_t fp_folded_plain_lines(const uint8_t *p, const uint8_t *end, fp_folded_plain *lines, uint32_t most,
-                            const uint8_t **next)
-
-    struct fp_folded_known_stack:
-        uint32_t node
-        uint32_t empty
-
-    struct fp_folded_known:
-        pass
-
-    void fp_folded_known_clear(fp_folded_known *k)
-    void fp_folded_known_empty(fp_folded_known *k)
-    bint fp_folded_known_prefetch(fp_folded_known *k, fp_folded_plain *lines, uint32_t n, size_t nbytes)
-    const fp_folded_known_stack *fp_folded_known_find(fp_folded_known *k, const fp_folded_plain *line)
-    int fp_folded_known_add(fp_folded_known *k, const fp_folded_plain *line, uint32_t node, uint32_t empty)
+from fastprof.formats.folded.c cimport *
 
 
 cdef enum:

@@ -23,13 +23,6 @@ from fastprof.core.fp cimport *
 from fastprof.formats.texts._machine cimport *
 
 
-cdef extern from "core/model.h" nogil:
-    uint32_t fp_model_mapping(fp_model *m, uint32_t object, uint64_t start, uint64_t limit, uint64_t offset,
-                              uint32_t flags)
-    enum:
-        FP_FRAME_FOLDED
-
-
 cdef enum:
     SAMPLES
     LOCATIONS
