@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 import sys
@@ -88,10 +89,29 @@ def test_arcs_of_samples_count_as_much_as_the_samples(tmp_path: Path, monkeypatc
     assert max(arcs) < 100_000 < sum(arcs)
 
 
+def cpuprofile(folded: str, path: Path) -> None:
+    """Write stacks in the format of V8, whose reader keeps them: each is a sample after as many microseconds."""
+    ids, nodes, samples = {(): 1}, [{"id": 1, "callFrame": {"functionName": "(root)"}, "children": []}], []
+    for line in folded.splitlines():
+        stack, n = line.rsplit(" ", 1)
+        names = tuple(stack.split(";"))
+        for depth in range(1, len(names) + 1):
+            if names[:depth] not in ids:
+                ids[names[:depth]] = len(nodes) + 1
+                nodes[ids[names[: depth - 1]] - 1]["children"].append(len(nodes) + 1)
+                frame = {"functionName": names[depth - 1], "scriptId": "1", "url": "", "lineNumber": 0}
+                nodes.append({"id": len(nodes) + 1, "callFrame": frame, "children": []})
+        samples.append((ids[names], int(n)))
+    made = {"nodes": nodes, "startTime": 0, "endTime": sum(n for _, n in samples)}
+    made |= {"samples": [node for node, _ in samples], "timeDeltas": [n for _, n in samples]}
+    path.write_text(json.dumps(made))
+
+
 def test_stacks_that_the_model_keeps_are_walked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the limit of memory: each further walk would climb to the root again, from stacks all over the tree."""
     INPUTS["stacks"](tmp_path / "in.pb", 1_500)  # 9,000 stacks with their callers
-    fastprof.convert(tmp_path / "in.pb", path := tmp_path / "in.profile.json")
+    fastprof.convert(tmp_path / "in.pb", tmp_path / "in.folded")
+    cpuprofile((tmp_path / "in.folded").read_text(), path := tmp_path / "in.cpuprofile")
     walks: list[str] = []
 
     def counted(of: type, name: str) -> None:

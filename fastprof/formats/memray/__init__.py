@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fastprof.core.engine import NO, SURE, Format
+from fastprof.symbols import DEBUG_DIRS, DEMANGLE, FORCE_SYMBOLS, SYMBOLIZE, SYMBOLS, SYSROOT
 
 
 def sniff(head: bytes) -> int:
@@ -18,5 +19,6 @@ FORMATS = (
         prefixes=("memray-",),
         sniff=sniff,
         reader="read:MemrayReader",
+        reads=(SYMBOLS, SYMBOLIZE, SYSROOT, DEBUG_DIRS, DEMANGLE, FORCE_SYMBOLS),
     ),
 )
