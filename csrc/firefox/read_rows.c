@@ -175,7 +175,12 @@ static int stack_row(struct fp_firefox_read *r, struct fp_firefox_set *s, const 
     if (prefix_of(r, s->n[FP_FIREFOX_STACKS], v, &prefix, err) ||
         look_up(r, v[FP_FX_STACK_FRAME], FP_FIREFOX_FRAMES, "the frame of a stack", &frame, err))
         return FP_E_MALFORMED;
-    if (frame != FP_NO_ID) frame = set_of(r, FP_FIREFOX_FRAMES)->frames[frame];
+    if (frame != FP_NO_ID) {
+        frame = set_of(r, FP_FIREFOX_FRAMES)->frames[frame];
+    } else if (prefix) { /* the same stack: no sample walks along many that add nothing */
+        frame = s->stacks.at[prefix].frame;
+        prefix = s->stacks.at[prefix].caller;
+    }
     fp_own_stacks_add(&s->stacks, prefix, frame);
     s->n[FP_FIREFOX_STACKS]++;
     return 0;
@@ -209,9 +214,8 @@ static int table_row(struct fp_firefox_read *r, const int64_t *v, struct fp_err 
  * stack has as a caller. */
 static uint32_t leaf(struct fp_firefox_read *r, struct fp_firefox_set *s, uint32_t index) {
     struct fp_model *m = r->model;
-    uint32_t own = index + 1;
-    while (own && s->stacks.at[own].frame == FP_NO_ID) own = s->stacks.at[own].caller;
-    if (!r->rows.returns || !own) return fp_own_stacks_node(&s->stacks, m, own);
+    const uint32_t own = index + 1;
+    if (!r->rows.returns || s->stacks.at[own].frame == FP_NO_ID) return fp_own_stacks_node(&s->stacks, m, own);
     fp_array_zeroed(&s->leaves, &s->cap_leaves, s->n[FP_FIREFOX_STACKS], sizeof *s->leaves);
     if (!s->leaves[index]) {
         const struct fp_own_stack stack = s->stacks.at[own];

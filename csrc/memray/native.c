@@ -16,6 +16,8 @@
 /* Frames that are looked at: a few for each byte of a usual file. */
 enum { STEPS_OF_A_SUM = 4096 };
 static const uint64_t MOST_STEPS = 1u << 28;
+/* Frames that are asked for: each frame once for each time that the images changed, so a few for each sum or frame. */
+enum { ASKED = 1 << 18, ASKED_OF_ONE = 32 };
 
 void fp_memray_add_node(struct fp_memray_reader *r, uint32_t frame, uint32_t parent) {
     const uint32_t n = ++r->n_nodes;
@@ -110,12 +112,14 @@ static void images_of(const struct fp_memray_reader *r, uint32_t epoch, uint32_t
 
 /* Asks for the frames of a native stack in an epoch, as far as they were not asked for. */
 static int ask(struct fp_memray_reader *r, uint64_t number, uint32_t epoch) {
+    const uint64_t most = ASKED + ASKED_OF_ONE * ((uint64_t)r->n_natives + r->f.heap.n);
     uint32_t first, end;
     if (number > r->n_natives) return fp_memray_bad(r, "a native frame of a sum is not defined", NULL);
     images_of(r, epoch, &first, &end);
     for (uint32_t at = (uint32_t)number; at; at = r->natives[at].caller) {
         const uint32_t row = fp_table_intern(&r->asked_keys, (uint32_t[2]){at, epoch});
         if (row < r->f.n_asked) return 0;
+        if (row > most) return fp_memray_bad(r, "the stacks of native frames", "fewer frames");
         fp_array_zeroed(&r->f.asked, &r->cap_asked, (uint64_t)row + 1, sizeof *r->f.asked);
         const uint64_t address = r->natives[at].address;
         const uint32_t mapping = mapping_of(r, address, first, end);

@@ -301,6 +301,18 @@ def test_libraries_and_child_processes_in_texts() -> None:
         assert fastprof.info(damage.encode(), from_="firefox", lenient=True).losses
 
 
+def test_many_stacks_that_add_no_frame() -> None:
+    """They are their caller's: to walk along them for each sample would take 10^10 steps."""
+    n = 100_000
+    profile = json.loads((CORPUS / "firefox" / "good" / "version-41.json").read_bytes())
+    thread = profile["threads"][0]
+    prefixes, frames = [None, *range(n - 1)], [0, *[None] * (n - 1)]
+    thread["stackTable"] = {"prefix": prefixes, "frame": frames, "category": [0] * n, "length": n}
+    thread["samples"] = {"stack": [*range(n)], "time": [*range(n)], "length": n}
+    profile["threads"] = [thread]
+    assert len(fastprof.top(json.dumps(profile).encode(), n=0).rows) == 1
+
+
 def deep(n: int) -> str:
     """A text in a text, n times."""
     return json.dumps(deep(n - 1) if n else "")

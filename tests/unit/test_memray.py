@@ -135,6 +135,17 @@ def test_native_frames(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert stacks() == {"f;inner;[py+0x2f];g;inner;[py+0x3f]": 64}
 
 
+def test_many_images_and_a_deep_native_stack() -> None:
+    """Each frame is looked up again after the images changed: 16 KB would take more than a gigabyte."""
+    n = 2000
+    head = bytearray(memray.header(13))
+    head[15] = 1
+    natives = b"".join(b"\5" + memray.delta(16) + memray.delta(int(k > 0)) for k in range(n))
+    allocations = b"".join(b"\6\xfe\2" + memray.delta(int(k == 0)) + b"\x40" for k in range(n))
+    with pytest.raises(FormatError, match="native frames, expected fewer"):
+        fastprof.info(bytes(head) + natives + THREAD + allocations + b"\1")
+
+
 def test_damage_is_an_error_that_says_where(small: bytes) -> None:
     end = len(small.rstrip(b"\0"))
     cut = small[: end - 1]
