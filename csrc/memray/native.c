@@ -16,7 +16,7 @@
 /* Frames that are looked at: a few for each byte of a usual file. */
 enum { STEPS_OF_A_SUM = 4096 };
 static const uint64_t MOST_STEPS = 1u << 28;
-/* Frames that are asked for: each frame once for each time that the images changed, so a few for each sum or frame. */
+/* Frames that are wanted for: each frame once for each time that the images changed, so a few for each sum or frame. */
 enum { ASKED = 1 << 18, ASKED_OF_ONE = 32 };
 
 void fp_memray_add_node(struct fp_memray_reader *r, uint32_t frame, uint32_t parent) {
@@ -110,22 +110,22 @@ static void images_of(const struct fp_memray_reader *r, uint32_t epoch, uint32_t
     *end = epoch < r->n_epochs ? r->epochs[epoch] : r->n_images;
 }
 
-/* Asks for the frames of a native stack in an epoch, as far as they were not asked for. */
+/* Requests the frames of a native stack in an epoch that were not requested yet. */
 static int ask(struct fp_memray_reader *r, uint64_t number, uint32_t epoch) {
     const uint64_t most = ASKED + ASKED_OF_ONE * ((uint64_t)r->n_natives + r->f.heap.n);
     uint32_t first, end;
     if (number > r->n_natives) return fp_memray_bad(r, "a native frame of a sum is not defined", NULL);
     images_of(r, epoch, &first, &end);
     for (uint32_t at = (uint32_t)number; at; at = r->natives[at].caller) {
-        const uint32_t row = fp_table_intern(&r->asked_keys, (uint32_t[2]){at, epoch});
-        if (row < r->f.n_asked) return 0;
+        const uint32_t row = fp_table_intern(&r->wanted_keys, (uint32_t[2]){at, epoch});
+        if (row < r->f.n_wanted) return 0;
         if (row > most) return fp_memray_bad(r, "the stacks of native frames", "fewer frames");
-        fp_array_zeroed(&r->f.asked, &r->cap_asked, (uint64_t)row + 1, sizeof *r->f.asked);
+        fp_array_zeroed(&r->f.wanted, &r->cap_wanted, (uint64_t)row + 1, sizeof *r->f.wanted);
         const uint64_t address = r->natives[at].address;
         const uint32_t mapping = mapping_of(r, address, first, end);
         const uint32_t frame = fp_model_frame(r->model, mapping, address, FP_FRAME_RETURN_ADDRESS, 0);
-        r->f.asked[row] = (struct fp_memray_asked){frame, 0, first, end};
-        r->f.n_asked = row + 1;
+        r->f.wanted[row] = (struct fp_memray_wanted){frame, 0, first, end};
+        r->f.n_wanted = row + 1;
     }
     return 0;
 }
@@ -138,7 +138,7 @@ int fp_memray_ask(struct fp_memray_reader *r) {
     }
     fp_array_zeroed(&r->f.images, &cap, (uint64_t)r->n_images + 1, sizeof *r->f.images);
     for (uint32_t i = 0; i < r->n_images; i++) r->f.images[i] = r->images[i].mapping;
-    r->f.n_asked = 1; /* row 0 is none */
+    r->f.n_wanted = 1; /* row 0 is none */
     for (uint32_t sum = 1; sum < r->f.heap.n; sum++) {
         const uint32_t *key = fp_table_row(&r->sums, sum);
         const int status = ask(r, native_of(key), key[4]);
@@ -147,12 +147,12 @@ int fp_memray_ask(struct fp_memray_reader *r) {
     return 0;
 }
 
-/* The number of frames of a native stack, whose indices of `asked` are then in native_way. */
+/* The number of frames of a native stack, whose indices of `wanted` are then in native_way. */
 static uint32_t way_of_native(struct fp_memray_reader *r, uint64_t number, uint32_t epoch) {
     uint32_t n = 0;
     for (uint32_t at = (uint32_t)number; at; at = r->natives[at].caller) {
         fp_array_room(&r->native_way, &r->cap_native_way, (uint64_t)n + 1, sizeof *r->native_way);
-        r->native_way[n++] = fp_table_find(&r->asked_keys, (uint32_t[2]){at, epoch});
+        r->native_way[n++] = fp_table_find(&r->wanted_keys, (uint32_t[2]){at, epoch});
     }
     return n;
 }
@@ -173,7 +173,7 @@ static uint32_t joined(struct fp_memray_reader *r, const uint32_t *key, int is_m
     uint32_t stack = 0, used = 0; /* frames of Python, from the root */
     r->n_steps += (uint64_t)n + n_native;
     for (uint32_t i = n_native; i-- > 0;) {
-        const struct fp_memray_asked *native = &r->f.asked[r->native_way[i]];
+        const struct fp_memray_wanted *native = &r->f.wanted[r->native_way[i]];
         const int is_loop = native->answer && used < n;
         if (!is_loop) {
             stack = fp_model_stack(r->model, stack, native->frame);

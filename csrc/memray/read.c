@@ -20,7 +20,7 @@ struct fp_memray *fp_memray_new(struct fp_model *model, int lenient) {
     fp_table_init(&r->frame_keys, 3);
     fp_table_init(&r->sums, 5);
     fp_table_init(&r->node_keys, 2);
-    fp_table_init(&r->asked_keys, 2);
+    fp_table_init(&r->wanted_keys, 2);
     (void)fp_heap_stack(&r->f.heap, 0, 0); /* row 0 of `sums` */
     return &r->f;
 }
@@ -34,11 +34,11 @@ void fp_memray_free(struct fp_memray *f) {
     fp_table_clear(&r->frame_keys);
     fp_table_clear(&r->sums);
     fp_table_clear(&r->node_keys);
-    fp_table_clear(&r->asked_keys);
+    fp_table_clear(&r->wanted_keys);
     for (uint32_t i = 0; i < r->cap_threads; i++) free(r->threads[i].stack);
     if (r->buckets) fp_release(r->buckets, (r->mask + 1) * sizeof *r->buckets);
     FP_FREE(r->code_of, r->codes, r->frames, r->tables, r->spans, r->large, r->maps, r->numbered, r->nodes);
-    FP_FREE(r->natives, r->images, r->epochs, r->way, r->native_way, f->asked, f->images, r->threads);
+    FP_FREE(r->natives, r->images, r->epochs, r->way, r->native_way, f->wanted, f->images, r->threads);
     free(r);
 }
 
@@ -341,8 +341,8 @@ int fp_memray_feed(struct fp_memray *f, struct fp_window *in, struct fp_batch *o
         if (is_first) return FP_NEEDS;
     }
     int status = fp_memray_settle(r);
-    if (!status && f->has_native && !r->is_asked) {
-        r->is_asked = 1;
+    if (!status && f->has_native && !r->is_wanted) {
+        r->is_wanted = 1;
         f->request = FP_MEMRAY_NAMES;
         if (!(status = fp_memray_ask(r))) return FP_NEEDS;
     }
@@ -351,7 +351,7 @@ int fp_memray_feed(struct fp_memray *f, struct fp_window *in, struct fp_batch *o
         status = fp_memray_join(r);
     }
     if (status && (status = failed(r, in, status, err))) return status;
-    r->is_asked = r->is_joined = 1;
+    r->is_wanted = r->is_joined = 1;
     in->pos = in->n; /* zeros */
     return in->eof ? fp_heap_rows(&f->heap, out) : FP_MORE;
 }

@@ -25,13 +25,13 @@
 
 enum fp_memray_request {
     FP_MEMRAY_HEADER, /* the header is read; set `input` */
-    FP_MEMRAY_NAMES   /* the trailer is read: see `asked` */
+    FP_MEMRAY_NAMES   /* the trailer is read: see `wanted` */
 };
 
 /* A frame of native code, of the model, and the answer of the caller: whether its function is the interpreter's loop.
  * FP_MEMRAY_LOOP, or, if others are inlined into the loop, a frame with these, which is not. */
 enum { FP_MEMRAY_LOOP = 1 };
-struct fp_memray_asked {
+struct fp_memray_wanted {
     uint32_t frame, answer;
     uint32_t first, end; /* of the images of its time, in `images` */
 };
@@ -39,8 +39,8 @@ struct fp_memray_asked {
 struct fp_memray {
     struct fp_heap_sums heap;
     int32_t request;
-    struct fp_memray_asked *asked;
-    uint32_t n_asked;
+    struct fp_memray_wanted *wanted;
+    uint32_t n_wanted;
     uint32_t *images; /* mappings of the model */
     /* the header */
     uint32_t version, python, pid, command; /* python: as PY_VERSION_HEX; command: a string */

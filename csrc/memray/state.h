@@ -114,11 +114,11 @@ struct fp_memray_reader {
     /* natives: by number; images: those of an epoch follow each other, sorted once they are looked up */
     struct fp_memray_native *natives; /* the first one is not used */
     struct fp_memray_image *images;
-    uint32_t *epochs;           /* for each, where its images begin */
-    struct fp_table asked_keys; /* number and epoch of a native frame: its row is an index of `asked` */
-    uint32_t *way, *native_way; /* of a stack, callees first */
-    uint32_t n_natives, cap_natives, n_images, cap_images, n_epochs, cap_epochs, cap_asked, cap_way, cap_native_way;
-    int32_t is_asked, is_joined;
+    uint32_t *epochs;            /* for each, where its images begin */
+    struct fp_table wanted_keys; /* number and epoch of a native frame: its row is an index of `wanted` */
+    uint32_t *way, *native_way;  /* of a stack, callees first */
+    uint32_t n_natives, cap_natives, n_images, cap_images, n_epochs, cap_epochs, cap_wanted, cap_way, cap_native_way;
+    int32_t is_wanted, is_joined;
     uint64_t n_steps;
     uint32_t n_numbered, cap_numbered, n_nodes, cap_nodes;
 };
@@ -160,7 +160,7 @@ void fp_memray_add_node(struct fp_memray_reader *r, uint32_t frame, uint32_t par
 uint32_t fp_memray_stack(struct fp_memray_reader *r, uint32_t node, int is_main);
 int fp_memray_read_native(struct fp_memray_reader *r, struct fp_cursor *c);
 int fp_memray_read_image(struct fp_memray_reader *r, struct fp_cursor *c);
-/* Collects the native frames of sums in `asked`. */
+/* Collects the native frames of sums in `wanted`. */
 int fp_memray_ask(struct fp_memray_reader *r);
 /* With the answers: gives sums their stacks. */
 int fp_memray_join(struct fp_memray_reader *r);

@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         status = fp_memray_feed(f, in, batch, &err);
         hide(&window, status, &err);
         if (status == FP_NEEDS && f->request == FP_MEMRAY_NAMES && options & 2)
-            for (uint32_t i = 1; i < f->n_asked; i++) f->asked[i].answer = f->asked[i].frame % 2;
+            for (uint32_t i = 1; i < f->n_wanted; i++) f->wanted[i].answer = f->wanted[i].frame % 2;
         fp_batch_reset(batch);
     }
     fp_batch_free(batch);

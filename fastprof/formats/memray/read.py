@@ -71,8 +71,8 @@ class MemrayReader(NativeReader):
 
         r, model = self._r, self.model
         by_images = defaultdict[tuple[int, int], list[int]](list)
-        for i in range(1, r.n_asked):
-            by_images[r.asked[i].first, r.asked[i].end].append(i)
+        for i in range(1, r.n_wanted):
+            by_images[r.wanted[i].first, r.wanted[i].end].append(i)
         options = self.options
         finder = Finder(
             symbols=options[SYMBOLS],
@@ -81,16 +81,16 @@ class MemrayReader(NativeReader):
             demangle=options[DEMANGLE],
             force=options[FORCE_SYMBOLS],
         )
-        for (first, end), asked in by_images.items():
+        for (first, end), wanted in by_images.items():
             symbolizer = Symbolizer(map(self._mapping, ffi.unpack(r.images + first, end - first)), finder)
-            frames = [model.row("frames", r.asked[i].frame) for i in asked]
+            frames = [model.row("frames", r.wanted[i].frame) for i in wanted]
             chains = symbolizer.resolve([low | high << 32 for _, low, high, *_ in frames], returns=True)
-            for i, (mapping, low, high, flags, _), chain in zip(asked, frames, chains, strict=True):
+            for i, (mapping, low, high, flags, _), chain in zip(wanted, frames, chains, strict=True):
                 loop = next((k for k, one in enumerate(chain) if _is_loop(one.system_name or one.name)), None)
                 if loop is not None:
                     lines = self._lines(chain[:loop], model.row("mappings", mapping)[lib.FP_MAPPING_OBJECT])
                     frame = model.frame(mapping, low | high << 32, flags, lines) if loop else lib.FP_MEMRAY_LOOP
-                    r.asked[i].answer = frame
+                    r.wanted[i].answer = frame
 
     def _mapping(self, mapping: int) -> Mapping:
         from fastprof.symbols.symbolizer import Mapping
