@@ -333,7 +333,7 @@ static void to_archive(struct program *g, const struct fp_model *m, struct fp_ba
     uint32_t from[FP_ARCHIVE_TABLES] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
     struct fp_buf tables = {0}, payload = {0}, other = {0};
     struct fp_err err;
-    must(!fp_archive_tables_write(m, from, &tables) && !fp_archive_tables_read(ids, tables.p, tables.n, &err));
+    must(!fp_archive_tables_write(m, from, 0, &tables) && !fp_archive_tables_read(ids, tables.p, tables.n, &err));
     payload_of(b, positions, &payload);
     must(!fp_archive_dec_open(d, payload.p, payload.n, 1, &err));
     must(fp_archive_dec_feed(d, rows, &err) >= 0 && rows->n == b->n);
