@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import fastprof
+from tests.reference import profile_proto
 from tests.reference.transforms import Frame, transformed
 from tests.support.paths import CORPUS
 from tests.support.transforms import options_of
@@ -313,3 +314,18 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     rows = [([f"f{i % 97}", f"g{i % 89}", f"h{i}", "leaf"], 1) for i in range(60_000)]
     made = fastprof.from_stacks(rows)
     assert folded(made.hide("^h"), tmp_path, max_memory=1 << 20) == folded(made.hide("^h"), tmp_path)
+
+
+@pytest.mark.parametrize("options", [{"root_at": "^x$"}, {"subtree": "f;x"}])
+def test_many_stacks_with_a_frame_of_many_inlined_functions(options: dict[str, str]) -> None:
+    """To look at all of them again for each stack would take 10^10 steps."""
+    n = 100_000
+    profile = profile_proto.Profile(string_table=["", "f", "cpu", "count"])
+    profile.sample_type.add(type=2, unit=3)
+    profile.function.add(id=1, name=1)
+    lines = profile.location.add(id=1).line
+    for i in range(n):
+        lines.add(function_id=1, line=i + 1)
+    profile.sample.add(location_id=[1] * n, value=[1])
+    with pytest.raises(fastprof.FastprofError, match="no row matches"):
+        fastprof.top(profile.SerializeToString(), **options)

@@ -28,7 +28,7 @@ void fp_filter_free(struct fp_filter *f) {
     fp_buf_free(&f->scratch);
     for (uint32_t i = 0; i < f->cap_threads; i++) free(f->threads[i].calls);
     fp_table_clear(&f->entered);
-    FP_FREE(f->names, f->objects, f->functions, f->lines, f->frames, f->stacks, f->threads, f->active, f);
+    FP_FREE(f->names, f->objects, f->functions, f->lines, f->frames, f->stacks, f->threads, f->active, f->path, f);
 }
 
 /* ---- matching ---- */

@@ -14,12 +14,14 @@ enum { BLOCK = 1024 }; /* rows moved together */
 struct fp_focus *fp_focus_new(struct fp_model *model) {
     struct fp_focus *f = fp_made(sizeof *f);
     f->model = model;
+    fp_table_init(&f->begun, 2);
     return f;
 }
 
 void fp_focus_free(struct fp_focus *f) {
     if (!f) return;
-    FP_FREE(f->path, f->stack_to, f->led, f->callees, f->chain);
+    FP_FREE(f->path, f->stack_to, f->led, f->callees, f->chain, f->begins, f->checked);
+    fp_table_clear(&f->begun);
     fp_buf_free(&f->scratch);
     free(f);
 }
@@ -47,19 +49,16 @@ static uint32_t led_by_address(struct fp_focus *f, uint32_t led, uint32_t frame)
     return f->scratch.n == n && !memcmp(f->scratch.p, name, n) ? led + 1 : OUTSIDE;
 }
 
-/* Sets what a stack with this innermost frame becomes, below a caller that is not in focus. */
-static void begin(struct fp_focus *f, uint32_t stack, uint32_t frame, uint32_t led) {
+/* The frame that becomes a root, of a frame below a caller that is not in focus; FP_NO_ID: none.  Advances *led. */
+static uint32_t root_of(struct fp_focus *f, uint32_t frame, uint32_t *led) {
     struct fp_model *m = f->model;
     const uint32_t *row = fp_table_row(&m->frames, frame), mapping = row[FP_FRAME_MAPPING], flags = row[FP_FRAME_FLAGS];
     const uint64_t address = fp_words_u64(row + FP_FRAME_ADDRESS);
     const uint32_t whole = f->n_path ? f->n_path + 1 : 2;
     uint32_t line = row[FP_FRAME_LINES], n = 0;
-    f->stack_to[stack] = 0;
     if (!line) {
-        led = led_by_address(f, led, frame);
-        f->led[stack] = led;
-        if (led == whole) f->stack_to[stack] = fp_model_stack(m, 0, frame);
-        return;
+        *led = led_by_address(f, *led, frame);
+        return *led == whole ? frame : FP_NO_ID;
     }
     for (; line; line = fp_table_row(&m->lines, line)[FP_LINE_OUTER]) {
         fp_array_room(&f->chain, &f->cap_chain, (uint64_t)n + 1, sizeof *f->chain);
@@ -69,13 +68,36 @@ static void begin(struct fp_focus *f, uint32_t stack, uint32_t frame, uint32_t l
     for (int is_outermost = 1; n--; is_outermost = 0) {
         const uint32_t *of = fp_table_row(&m->lines, f->chain[n]);
         const uint32_t function = of[FP_LINE_FUNCTION], at = of[FP_LINE_LINE], column = of[FP_LINE_COLUMN];
-        if (led != whole) led = led_by(f, led, function);
-        if (led != whole) continue;
+        if (*led != whole) *led = led_by(f, *led, function);
+        if (*led != whole) continue;
         lines = is_outermost ? f->chain[0] : fp_model_line(m, function, at, column, lines);
         if (is_outermost) break; /* all of them stay */
     }
-    f->led[stack] = led;
-    if (lines) f->stack_to[stack] = fp_model_stack(m, 0, fp_model_frame(m, mapping, address, flags, lines));
+    return lines ? fp_model_frame(m, mapping, address, flags, lines) : FP_NO_ID;
+}
+
+/* Sets what a stack with this innermost frame becomes, below a caller that is not in focus.  Many stacks may have the
+ * same frame, of many inlined functions. */
+static void begin(struct fp_focus *f, uint32_t stack, uint32_t frame, uint32_t led) {
+    const uint32_t n = f->begun.n, row = fp_table_intern(&f->begun, (const uint32_t[]){frame, led});
+    if (f->begun.n > n) {
+        fp_array_room(&f->begins, &f->cap_begins, 2 * ((uint64_t)row + 1), sizeof *f->begins);
+        const uint32_t root = root_of(f, frame, &led);
+        f->begins[2 * (size_t)row] = led;
+        f->begins[2 * (size_t)row + 1] = root;
+    }
+    const uint32_t root = f->begins[2 * (size_t)row + 1];
+    f->led[stack] = f->begins[2 * (size_t)row];
+    f->stack_to[stack] = root != FP_NO_ID ? fp_model_stack(f->model, 0, root) : 0;
+}
+
+static int check_frame(struct fp_focus *f, uint32_t frame, struct fp_err *err) {
+    if (frame < f->cap_checked && f->checked[frame]) return FP_DONE;
+    const int status = fp_transform_check_frame(f->model, frame, err);
+    if (status) return status;
+    fp_array_zeroed(&f->checked, &f->cap_checked, (uint64_t)frame + 1, sizeof *f->checked);
+    f->checked[frame] = 1;
+    return FP_DONE;
 }
 
 /* Finds what a stack becomes, after its callers. */
@@ -96,7 +118,7 @@ static int learn(struct fp_focus *f, uint32_t stack, struct fp_err *err) {
     while (n--) {
         const uint32_t at = f->callees[n], *row = fp_table_row(&m->stacks, at), parent = row[FP_STACK_PARENT];
         const uint32_t frame = row[FP_STACK_FRAME];
-        const int status = fp_transform_check_frame(m, frame, err);
+        const int status = check_frame(f, frame, err);
         if (status) return status;
         f->led[at] = f->led[parent];
         if (f->stack_to[parent])

@@ -7,7 +7,7 @@
  * Samples without such a function, or outside of the path, are dropped.  Names of a path are whole names, and the first
  * one is that of a root.  Inlined functions count as functions of their own.  Of a timeline, filter.h keeps the calls.
  *
- * Memory: 8 bytes for each of the model's stacks.
+ * Memory: 8 bytes for each of the model's stacks, and some for each frame.
  */
 #pragma once
 
@@ -30,6 +30,9 @@ struct fp_focus {
     uint32_t *led, cap_led;           /* by stack: 0: not known yet; else 1 + the names that lead to it, or OUTSIDE */
     uint32_t *callees, cap_callees;   /* stacks from one up to a known caller */
     uint32_t *chain, cap_chain;       /* lines of a frame, innermost first */
+    struct fp_table begun;            /* a frame and what leads to it: its row is an index of `begins` */
+    uint32_t *begins, cap_begins;     /* two each: what `led` becomes, and the frame of a root; FP_NO_ID: none */
+    uint32_t *checked, cap_checked;   /* by frame: its ids are those of the model */
     uint32_t n_emptied;               /* of the model */
     struct fp_buf scratch;
 };
