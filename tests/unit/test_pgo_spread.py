@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import fastprof
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.model import Model
+from fastprof.formats.pgo.branches import Runs
 from fastprof.formats.pgo.join import Join
 from fastprof.formats.pgo.spread import SCALE, spread
+from fastprof.symbols.objects import ElfObject
 from tests.support.paths import CORPUS
 
 if TYPE_CHECKING:
@@ -53,3 +57,13 @@ def test_samples_count_how_often_functions_are_entered(tmp_path: Path) -> None:
     (first,) = (line for line, before in zip(lines[1:], lines, strict=False) if before.startswith("send_bits:"))
     assert first.endswith(f": {heads['send_bits']}")
     assert log.facts["coverage"] > 0.99
+
+
+def test_code_of_a_file_that_was_cut_off() -> None:
+    """A segment may state more bytes than the file has."""
+    head = b"\x7fELF\2\1\1" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 2, 62, 1, 0, 64, 0, 0, 64, 56, 1, 64, 0, 0)
+    load = struct.pack("<IIQQQQQQ", 1, 5, 0, 4096, 4096, 1 << 30, 1 << 30, 4096)
+    elf = ElfObject("cut", content=head + load + b"\x90" * 8)
+    runs = Runs(Model(), elf)
+    assert runs.instructions(4096 + 120, 8) == [*range(4216, 4224)]
+    assert runs.instructions(4096 + 120, 9) == runs.instructions(4096, 1 << 20) == []

@@ -92,8 +92,9 @@ class Runs:
     def instructions(self, start: int, nbytes: int) -> list[int]:
         """The addresses of the instructions in a part of the code."""
         for segment in self._elf.segments:
-            if segment.executable and 0 <= start - segment.address <= segment.file_size - nbytes:
-                e, (code, _, address) = self._new(), self._code(segment)
+            code, available, address = self._code(segment)
+            if segment.executable and 0 <= start - address <= available - nbytes:
+                e = self._new()
                 lib.fp_pgo_instructions(e, self._machine(), code + (start - address), nbytes, start)
                 return [e.address[i] for i in range(e.n)]
         return []

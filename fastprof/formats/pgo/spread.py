@@ -42,7 +42,10 @@ class _Code:
         if at < 0 or address >= self._starts[at] + self._functions[at].size:
             return [address]
         if at not in self._pieces:
-            self._pieces[at] = self._cut(self._starts[at], self._functions[at].size)
+            begin, size = self._starts[at], self._functions[at].size
+            self._pieces[at] = self._cut(
+                begin, min([size, *(start - begin for start in self._starts[at + 1 : at + 2])])
+            )
         pieces = self._pieces[at]
         return pieces[bisect_right(pieces, address, key=lambda piece: piece[0]) - 1] if pieces else [address]
 
