@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 MAX_NBYTES = 1 << 14  # of a name; real ones of heavy templates have some thousand
 MAX_REFUSED = 32  # names that may exceed the limits, each after a second or two; after that the helper is not used
 _MAX_SENT = 1 << 16  # names that are remembered because they were sent before they were needed
+_MAX_AHEAD = 1 << 26  # bytes of their answers; the rest is asked one by one
 _MAX_NBYTES_HERE = 1 << 9  # of a harmless name: each byte may be a level of recursion
 _MAX_TEXT_HERE = 1 << 22  # bytes that a harmless name may become
 _MAX_GROWTH = 100  # characters of text for each character of the name; real names have up to 30
@@ -150,7 +151,7 @@ class _Helper:
                     if name not in self._sent:
                         lines[name] = _line(name)
             self._sent.update(lines)
-            self._exchange(list(lines.items()))
+            self._exchange(list(lines.items()), _MAX_AHEAD)
 
     def ask(self, name: str) -> str | None:
         """Errors: TooMuchError; UnicodeEncodeError for a name that is not text."""
@@ -163,10 +164,11 @@ class _Helper:
             raise TooMuchError
         return bytes.fromhex(answer.decode()).decode() or None
 
-    def _exchange(self, lines: list[tuple[str, bytes]]) -> None:
-        """Get answers until too many names are refused.  A name that ends the process is refused."""
-        at = 0
-        while at < len(lines) and self._refused < MAX_REFUSED:
+    def _exchange(self, lines: list[tuple[str, bytes]], most: int = 0) -> None:
+        """Get answers until too many names are refused, or they have `most` bytes.  A name that ends the process is
+        refused."""
+        at = nbytes = 0
+        while at < len(lines) and self._refused < MAX_REFUSED and nbytes <= most:
             end, answer = at + 1, b""
             try:
                 if self._owner != os.getpid():
@@ -181,6 +183,7 @@ class _Helper:
                     if not answer.endswith(b"\n"):
                         break
                     self._keep(lines[at][0], answer)
+                    nbytes += len(answer)
                     at += 1
             except OSError:
                 pass  # it cannot be started, or has ended

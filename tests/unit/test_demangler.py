@@ -106,6 +106,16 @@ def test_names_sent_together_are_not_refused_for_ever(
     assert [demangle(name) for name in names] == names
 
 
+def test_answers_that_wait_are_few(fresh: demangler._Helper, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each may be a hundred times as long as its name."""
+    monkeypatch.setattr(demangler, "_MAX_AHEAD", 1000)
+    names = {"_Z1f" + "P" * n + "i": "f(int" + "*" * n + ")" for n in range(1000, 1200)}
+    demangle_ahead(names, "full")
+    assert 0 < len(fresh._answers) < 100
+    assert {name: demangle(name) for name in names} == names
+    fresh.close()
+
+
 def test_names_that_are_not_mangled() -> None:
     for name in ("main", "_" * 100_000, "_start", "_D" + "1" * 100_000, "_Z3fo\udc80i", "__x" * 10_000):
         refused: set[str] = set()
