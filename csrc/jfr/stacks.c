@@ -332,7 +332,9 @@ static void new_thread(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p,
         const uint32_t name = fp_strings_intern(&r->model->strings, r->names.name.p, r->names.name.n);
         *label = fp_model_label(r->model, 0, r->names.thread_key, name, 0, 0);
     }
-    fp_jfr_name_thread(r, *thread, *label ? fp_table_row(&r->model->labels, *label)[FP_LABEL_STRING] : 0);
+    /* the JVM's DestroyJavaVM runs on the thread that was "main": the first name stays */
+    if (*label && !fp_jfr_thread_name(r, *thread))
+        fp_jfr_name_thread(r, *thread, fp_table_row(&r->model->labels, *label)[FP_LABEL_STRING]);
 }
 
 void fp_jfr_thread(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, uint32_t *thread,

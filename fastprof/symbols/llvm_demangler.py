@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MAX_NBYTES = 1 << 14  # of a name; real ones of heavy templates have some thousand
 MAX_REFUSED = 32  # names that may exceed the limits, each after a second or two; after that the helper is not used
 _MAX_SENT = 1 << 16  # names that are remembered because they were sent before they were needed
-_MAX_AHEAD = 1 << 26  # bytes of their answers; the rest is asked one by one
+_MAX_AHEAD = 1 << 26  # bytes of their answers; the rest is requested one by one
 _MAX_NBYTES_HERE = 1 << 9  # of a harmless name: each byte may be a level of recursion
 _MAX_TEXT_HERE = 1 << 22  # bytes that a harmless name may become
 _MAX_GROWTH = 100  # characters of text for each character of the name; real names have up to 30

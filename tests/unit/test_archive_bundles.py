@@ -22,6 +22,7 @@ from fastprof.formats.archive.sections import (
     BUNDLE,
     DIFFERENCE,
     END,
+    FORGET,
     METADATA,
     ROWS,
     SHARED,
@@ -263,6 +264,7 @@ def test_hostile_bundles(tmp_path: Path) -> None:
         "ends inside a section": [bases + b"\3", bases + b"\3\0\5abcd", bases + b"\3\0" + b"\xff" * 6, raw[:-1]],
         "has wrong flags": [
             bases + bytes((BUNDLE, 0, 0)),
+            bases + bytes((FORGET, 0, 0)),  # what follows would come after the next section
             bases + bytes((TABLES, 1, 0)),
             bases + bytes((1, DIFFERENCE, 0)),
             bytes(16) + body,

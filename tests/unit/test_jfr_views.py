@@ -163,3 +163,12 @@ def test_damage_is_reported_as_without_the_choice() -> None:
                 written(data, to)
             messages.append(str(error.value))
         assert messages[0] == messages[1]
+
+
+def test_a_thread_keeps_its_first_name() -> None:
+    """DestroyJavaVM runs on the operating system's thread of main."""
+    chunk = Chunk()
+    for i, thread in enumerate([chunk.thread("main", 1, 7), chunk.thread("DestroyJavaVM", 9, 7)]):
+        chunk.event("jdk.JavaMonitorEnter", 6 + 9 * i, 7, thread, chunk.stack([WORK]), chunk.class_("a/Lock"))
+    profiles, _ = written(chunk.bytes())
+    assert {"main (7)" in profile["name"] for profile in profiles} == {True}

@@ -13,6 +13,7 @@ from fastprof.formats.archive.sections import (
     BASES_OF_BUNDLE,
     BUNDLE,
     DIFFERENCE,
+    FORGET,
     HEADER_NBYTES,
     ROWS,
     TABLES,
@@ -48,7 +49,7 @@ def opened(bundle: Section, payload: bytes) -> list[Inner]:
         if n > len(payload) - at:
             raise SectionError(bundle.offset + HEADER_NBYTES, f"a bundle ends inside a section of {n} bytes")
         base = bases.get(type_, 0) if flags == DIFFERENCE else 0
-        if flags != (DIFFERENCE if base else 0) or type_ == BUNDLE:
+        if flags != (DIFFERENCE if base else 0) or type_ in (BUNDLE, FORGET):
             raise SectionError(bundle.offset + HEADER_NBYTES, "a section of a bundle has wrong flags")
         if base:
             bases[type_] = 0  # otherwise a large base would be decompressed again for each of many small sections
