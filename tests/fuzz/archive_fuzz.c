@@ -322,6 +322,37 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t max, unsigned see
 
 /* -------------------------------------------------------------------------- */
 
+/* Tables that can be read are written and read back, as after an end of `forgotten` stacks. */
+static void tables(uint32_t forgotten, const uint8_t *p, size_t n) {
+    struct fp_err err;
+    uint32_t sketch[FP_ARCHIVE_SKETCH];
+    const int hashes = fp_archive_sketch(p, n, sketch);
+    if (hashes > FP_ARCHIVE_SKETCH) abort();
+    for (int i = 1; i < hashes; i++)
+        if (sketch[i - 1] >= sketch[i]) abort();
+    struct fp_model *empty = fp_model_new();
+    struct fp_archive_ids *ids = fp_archive_ids_new(empty);
+    if (!fp_archive_tables_read(ids, p, n, &err)) {
+        if (hashes < 0) abort();
+        uint32_t from[FP_ARCHIVE_TABLES] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+        struct fp_buf out = {0};
+        struct fp_model *again = fp_model_new();
+        struct fp_archive_ids *same = fp_archive_ids_new(again);
+        same->forgotten = forgotten;
+        if (fp_archive_tables_write(empty, from, same->forgotten, &out) ||
+            fp_archive_tables_read(same, out.p, out.n, &err))
+            abort();
+        if (same->differ || again->strings.n != empty->strings.n || again->stacks.n != empty->stacks.n) abort();
+        fp_archive_ids_free(same);
+        fp_model_free(again);
+        fp_buf_free(&out);
+    } else if (err.offset > n) {
+        abort();
+    }
+    fp_archive_ids_free(ids);
+    fp_model_free(empty);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 2) return 0;
     const int kind = kind_of(data[0]);
@@ -329,39 +360,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         difference(kind, data + 1, size - 1);
         return 0;
     }
-    struct fp_err err;
     const uint32_t cap = 1 + (data[0] >> 1) * 7u;
     /* a separate block, so that a read beyond it is detected */
     size_t n = size - 1;
     uint8_t *p = malloc(n);
     memcpy(p, data + 1, n);
     if (kind == TABLES) {
-        uint32_t sketch[FP_ARCHIVE_SKETCH];
-        const int hashes = fp_archive_sketch(p, n, sketch);
-        if (hashes > FP_ARCHIVE_SKETCH) abort();
-        for (int i = 1; i < hashes; i++)
-            if (sketch[i - 1] >= sketch[i]) abort();
-        struct fp_model *empty = fp_model_new();
-        struct fp_archive_ids *ids = fp_archive_ids_new(empty);
-        if (!fp_archive_tables_read(ids, p, n, &err)) {
-            if (hashes < 0) abort();
-            uint32_t from[FP_ARCHIVE_TABLES] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
-            struct fp_buf out = {0};
-            struct fp_model *again = fp_model_new();
-            struct fp_archive_ids *same = fp_archive_ids_new(again);
-            same->forgotten = data[0] >> 4; /* as after an end of stacks */
-            if (fp_archive_tables_write(empty, from, same->forgotten, &out) ||
-                fp_archive_tables_read(same, out.p, out.n, &err))
-                abort();
-            if (same->differ || again->strings.n != empty->strings.n || again->stacks.n != empty->stacks.n) abort();
-            fp_archive_ids_free(same);
-            fp_model_free(again);
-            fp_buf_free(&out);
-        } else if (err.offset > n) {
-            abort();
-        }
-        fp_archive_ids_free(ids);
-        fp_model_free(empty);
+        tables(data[0] >> 4, p, n);
     } else if (p[0] >= FP_TIMELINE && p[0] <= FP_GRAPH) {
         struct fp_archive_enc *enc = fp_archive_enc_new(p[0]);
         struct fp_archive_ids *ids = small_ids(0);
