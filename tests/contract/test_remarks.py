@@ -75,6 +75,7 @@ EXCUSES = [
     Excuse("callgrind/good/unloaded.callgrind", "pstats", "cost-lines", "other functions of the name have the lines"),
     Excuse("*", "speedscope", "thread-numbers", "a reader numbers threads, now and then as they were"),
     Excuse("tracer-stacks/*", "*", "addresses", "a frame of an address alone is shown as its name"),
+    Excuse("memray/good/native.memray", "cachegrind pstats", "addresses", "the same"),
     Excuse("*", "pstats", "units", "ticks, which are no unit of a timeline"),
 ]
 

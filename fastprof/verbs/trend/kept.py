@@ -115,7 +115,7 @@ class Cache:
     """
 
     def __init__(self, path: str, options: Options, facts: Mapping[str, Any], *, may_fail: bool = False) -> None:
-        self._path, self._may_fail = path, may_fail
+        self.path, self._may_fail = path, may_fail
         self._options = json.dumps([__version__, _LAYOUT, sorted(options.given.items(), key=str), facts], default=str)
         if os.path.lexists(path) and not _is_ours(path):
             raise faulty(path, "is not a cache of fastprof trend; it is left as it is")
@@ -135,7 +135,7 @@ class Cache:
                 self._renew()
 
     def _open(self) -> None:
-        self._db = sqlite3.connect(self._path, timeout=_WAIT, isolation_level=None)
+        self._db = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None)
         self._db.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
         self._db.execute("PRAGMA trusted_schema=OFF")
         self._db.execute("BEGIN IMMEDIATE")
@@ -158,10 +158,10 @@ class Cache:
         try:
             for suffix in ("", "-journal"):
                 with suppress(FileNotFoundError):
-                    os.remove(self._path + suffix)
+                    os.remove(self.path + suffix)
             self._open()
         except (OSError, sqlite3.Error) as error:
-            raise faulty(self._path, f"the cache cannot be written: {error}") from None
+            raise faulty(self.path, f"the cache cannot be written: {error}") from None
 
     def key(self, path: Any) -> bytes | None:
         """The identity of an input and the options; None: it is not kept."""
@@ -301,7 +301,7 @@ class Cache:
         except (sqlite3.OperationalError, UnicodeEncodeError) as error:
             self._is_new = True
             if not self._may_fail:
-                raise faulty(self._path, f"the cache cannot be written: {error}") from None
+                raise faulty(self.path, f"the cache cannot be written: {error}") from None
         except sqlite3.DatabaseError:
             self._renew()
             self._is_new = True

@@ -153,7 +153,7 @@ class Series:
         for part in of.parts(sums.kept()):
             part.column, part.per_calls = column, per == "calls"
             if lib.fp_trend_add(self._c, part, sides) != lib.FP_DONE:
-                raise FastprofError("the temporary file of sums was changed")
+                raise FastprofError("temporary file: the sums of profiles were changed")
         replicas = ffi.new("struct fp_trend_replicas *")
         n_of, n_by = ffi.new("double[]", of.n_of), ffi.new("double[]", of.n_by)
         replicas.n_hosts, replicas.n_of, replicas.n_by, replicas.is_own = of.n_hosts, n_of, n_by, of.is_own

@@ -22,7 +22,7 @@ from fastprof.bridges.rows.pair import stem
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.chosen_value import ChosenValue
-from fastprof.core.errors import FastprofError, printable, usage_error
+from fastprof.core.errors import faulty, printable, usage_error
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import Options
@@ -360,7 +360,7 @@ class Sums:
             )
             self._borrowed.clear()
             if more < 0:
-                raise FastprofError("the cache was changed while it was read")
+                raise faulty(self._cache.path, "the cache was changed while it was read")
             done += more
             self.n_read = first + done
             if done < n:  # names that are new, or several of one function
