@@ -97,6 +97,8 @@ struct fp_jfr_names {
     uint32_t cap_leaf_of;
     uint32_t *of_threads; /* by thread: string */
     uint32_t cap_of_threads;
+    uint64_t *java_ids; /* by thread: of the one that named it */
+    uint32_t cap_java_ids;
 };
 
 struct fp_jfr_spans {

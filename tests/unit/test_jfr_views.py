@@ -165,10 +165,12 @@ def test_damage_is_reported_as_without_the_choice() -> None:
         assert messages[0] == messages[1]
 
 
-def test_a_thread_keeps_its_first_name() -> None:
-    """DestroyJavaVM runs on the operating system's thread of main."""
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_older_thread_names_that_of_the_system(order: int) -> None:
+    """DestroyJavaVM runs on the operating system's thread of main; events are in any order."""
     chunk = Chunk()
-    for i, thread in enumerate([chunk.thread("main", 1, 7), chunk.thread("DestroyJavaVM", 9, 7)]):
+    threads = [chunk.thread("main", 1, 7), chunk.thread("DestroyJavaVM", 9, 7)]
+    for i, thread in enumerate(threads[::order]):
         chunk.event("jdk.JavaMonitorEnter", 6 + 9 * i, 7, thread, chunk.stack([WORK]), chunk.class_("a/Lock"))
     profiles, _ = written(chunk.bytes())
     assert {"main (7)" in profile["name"] for profile in profiles} == {True}
