@@ -44,6 +44,9 @@ def plain(stack: Iterable[str]) -> str:
     return ";".join(name for name in names if name != "<unknown>" and not re.match(r"\[.*\+0x", name))
 
 
+@pytest.mark.skipif(
+    b".symtab" not in Path(sys.executable).read_bytes(), reason="a Python that is not stripped is missing"
+)
 @pytest.mark.parametrize("options", [(), ("--aggregate",)])
 def test_native_stacks_are_those_of_memray(options: tuple[str, ...], tmp_path: Path) -> None:
     path, program = tmp_path / "a.bin", tmp_path / "a.py"
