@@ -499,8 +499,9 @@ struct fp_jfr_frame {
 };
 enum { FP_JFR_CACHE = 1 << 15 }; /* two fill a line of the processor's cache */
 
-/* Sets the name (a string) of a thread. */
-void fp_jfr_name_thread(struct fp_jfr_reader *r, uint32_t thread, uint32_t name);
+/* Sets the name (a string) of a thread, unless an older one of Java has given it another: DestroyJavaVM runs on the
+ * thread that was "main", and events are in any order.  java_id 0: no thread of Java. */
+void fp_jfr_name_thread(struct fp_jfr_reader *r, uint32_t thread, uint32_t name, uint64_t java_id);
 
 /* ---- rows ---- */
 

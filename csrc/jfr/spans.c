@@ -8,7 +8,7 @@
 /* A lane has the name of its thread. */
 static void name_lane(void *arg, uint32_t lane, uint32_t of) {
     struct fp_jfr_reader *r = arg;
-    fp_jfr_name_thread(r, lane, fp_jfr_thread_name(r, of));
+    fp_jfr_name_thread(r, lane, fp_jfr_thread_name(r, of), 0);
 }
 
 void fp_jfr_begin_spans(struct fp_jfr_reader *r) {

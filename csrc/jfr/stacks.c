@@ -310,13 +310,14 @@ static uint64_t number(const struct fp_jfr_slot *slot) {
     return slot->kind == FP_JFR_IS_NUMBER ? slot->n : 0;
 }
 
-void fp_jfr_name_thread(struct fp_jfr_reader *r, uint32_t thread, uint32_t name) {
+void fp_jfr_name_thread(struct fp_jfr_reader *r, uint32_t thread, uint32_t name, uint64_t java_id) {
     fp_array_zeroed(&r->names.of_threads, &r->names.cap_of_threads, (uint64_t)thread + 1, sizeof *r->names.of_threads);
-    r->names.of_threads[thread] = name;
+    struct fp_jfr_thread_name *of = &r->names.of_threads[thread];
+    if (java_id - 1 <= of->java_id - 1) *of = (struct fp_jfr_thread_name){java_id, name}; /* 0 is the last */
 }
 
 uint32_t fp_jfr_thread_name(const struct fp_jfr_reader *r, uint32_t thread) {
-    return thread < r->names.cap_of_threads ? r->names.of_threads[thread] : 0;
+    return thread < r->names.cap_of_threads ? r->names.of_threads[thread].name : 0;
 }
 
 static void new_thread(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p, const uint8_t *end, uint32_t *thread,
@@ -332,14 +333,7 @@ static void new_thread(struct fp_jfr_reader *r, uint32_t type, const uint8_t *p,
         const uint32_t name = fp_strings_intern(&r->model->strings, r->names.name.p, r->names.name.n);
         *label = fp_model_label(r->model, 0, r->names.thread_key, name, 0, 0);
     }
-    /* the JVM's DestroyJavaVM runs on the thread that was "main", and events are in any order: the older thread names
-     * it */
-    fp_array_zeroed(&r->names.java_ids, &r->names.cap_java_ids, (uint64_t)*thread + 1, sizeof *r->names.java_ids);
-    uint64_t *older = &r->names.java_ids[*thread];
-    if (*label && (!fp_jfr_thread_name(r, *thread) || java_id < *older)) {
-        fp_jfr_name_thread(r, *thread, fp_table_row(&r->model->labels, *label)[FP_LABEL_STRING]);
-        *older = java_id;
-    }
+    if (*label) fp_jfr_name_thread(r, *thread, fp_table_row(&r->model->labels, *label)[FP_LABEL_STRING], java_id);
 }
 
 void fp_jfr_thread(struct fp_jfr_reader *r, const struct fp_jfr_slot *slot, const uint8_t *end, uint32_t *thread,

@@ -95,10 +95,11 @@ struct fp_jfr_names {
     struct fp_table leaves;                    /* (class, suffix) -> frame */
     uint32_t *leaf_of;
     uint32_t cap_leaf_of;
-    uint32_t *of_threads; /* by thread: string */
+    struct fp_jfr_thread_name {
+        uint64_t java_id; /* of the thread that gave the name; 0: it is none of Java */
+        uint32_t name;    /* a string; 0: none so far */
+    } *of_threads;        /* by thread */
     uint32_t cap_of_threads;
-    uint64_t *java_ids; /* by thread: of the one that named it */
-    uint32_t cap_java_ids;
 };
 
 struct fp_jfr_spans {

@@ -42,11 +42,11 @@ void fp_jfr_reader_free(struct fp_jfr_reader *r) {
     FP_CLEAR_TABLES(&r->metadata.type_ids, &r->metadata.unknown_ids, &r->methods.ids, &r->names.leaves);
     FP_FREE_BUFFERS(&r->text, &r->metadata.described, &r->names.name, &r->names.more);
     fp_release(r->stacks.cache, r->stacks.cache ? FP_JFR_CACHE * sizeof *r->stacks.cache : 0);
-    FP_FREE(r->names.of_threads, r->names.java_ids, r->walked.places, r->metadata.strings, r->metadata.types,
-            r->metadata.fields, r->metadata.notes, r->metadata.type_of, r->programs.ops, r->programs.list,
-            r->walked.n_counted, r->constants.pools, r->constants.arena, r->stacks.frames, r->stacks.frame_methods,
-            r->methods.list, r->stacks.known, r->stacks.methods, r->sums.contexts, r->sums.briefs, r->programs.layouts,
-            r->sums.memory, r->programs.slots, r->names.leaf_of, r);
+    FP_FREE(r->names.of_threads, r->walked.places, r->metadata.strings, r->metadata.types, r->metadata.fields,
+            r->metadata.notes, r->metadata.type_of, r->programs.ops, r->programs.list, r->walked.n_counted,
+            r->constants.pools, r->constants.arena, r->stacks.frames, r->stacks.frame_methods, r->methods.list,
+            r->stacks.known, r->stacks.methods, r->sums.contexts, r->sums.briefs, r->programs.layouts, r->sums.memory,
+            r->programs.slots, r->names.leaf_of, r);
 }
 
 void fp_jfr_begin(struct fp_jfr_reader *r) {

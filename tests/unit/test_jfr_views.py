@@ -174,3 +174,11 @@ def test_the_older_thread_names_that_of_the_system(order: int) -> None:
         chunk.event("jdk.JavaMonitorEnter", 6 + 9 * i, 7, thread, chunk.stack([WORK]), chunk.class_("a/Lock"))
     profiles, _ = written(chunk.bytes())
     assert {"main (7)" in profile["name"] for profile in profiles} == {True}
+
+
+def test_a_thread_that_is_renamed_has_its_last_name() -> None:
+    chunk = Chunk()
+    for i, thread in enumerate([chunk.thread("pool-1", 5, 7), chunk.thread("requests", 5, 7)]):
+        chunk.event("jdk.JavaMonitorEnter", 6 + 9 * i, 7, thread, chunk.stack([WORK]), chunk.class_("a/Lock"))
+    profiles, _ = written(chunk.bytes())
+    assert {"requests (7)" in profile["name"] for profile in profiles} == {True}
