@@ -1,7 +1,5 @@
 #include "core/own_stacks.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 
 void fp_own_stacks_free(struct fp_own_stacks *s) {

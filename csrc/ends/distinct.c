@@ -1,7 +1,5 @@
 #include "ends/distinct.h"
 
-#include <stdlib.h>
-
 #include "core/guard.h"
 #include "core/merge.h"
 #include "core/sort.h"
@@ -30,9 +28,7 @@ struct fp_distinct *fp_distinct_new(const struct fp_model *m) {
 }
 
 void fp_distinct_free(struct fp_distinct *d) {
-    if (!d) return;
-    free(d->items);
-    free(d);
+    FP_FREE(d->items, d);
 }
 
 size_t fp_distinct_pull(struct fp_distinct *d, uint64_t *to, size_t n) {

@@ -19,5 +19,3 @@ void fp_distinct_free(struct fp_distinct *d);
 /* Writes the next records, of FP_MERGE_KEY words, to `to`, which has room for n words.  Returns the number of words; 0
  * at the end. */
 size_t fp_distinct_pull(struct fp_distinct *d, uint64_t *to, size_t n);
-
-/* cffi-end */

@@ -2,8 +2,6 @@
 #include "ends/trend.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/guard.h"
 #include "ends/trend_private.h"

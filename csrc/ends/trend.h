@@ -104,8 +104,7 @@ int fp_trend_means(struct fp_trend *t, struct fp_trend_replicas *r);
 
 /* The costs of profiles. */
 struct fp_trend_profiles {
-    const uint8_t
-        *data; /* has those of each as fp_trend_pack wrote them, with distinct rows; borrowed, as all of these */
+    const uint8_t *data; /* as fp_trend_pack wrote those of each, with distinct rows; borrowed, as all of these */
     size_t length;
     const uint64_t *at; /* by profile: the place in data */
     const uint32_t *size;
@@ -171,5 +170,3 @@ int fp_trend_total(double *totals, const uint32_t *rows, const int64_t *costs, u
 /* The items of `c` with a cost: their ids, self and inclusive costs and calls; the arrays have room for c->cap. Returns
  * their number. */
 uint32_t fp_trend_costs(const struct fp_top_sums *c, uint32_t *ids, int64_t *self, int64_t *inclusive, int64_t *calls);
-
-/* cffi-end */

@@ -1,7 +1,5 @@
 /* What all series have in common: see fp_trend_common in trend.h. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/guard.h"
 #include "ends/trend.h"

@@ -1,6 +1,5 @@
 /* Changes of series: see trend.h. */
 #include <math.h>
-#include <string.h>
 
 #include "core/guard.h"
 #include "ends/trend.h"

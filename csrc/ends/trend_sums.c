@@ -1,6 +1,5 @@
 /* The values of series, from costs of profiles: see trend.h. */
 #include <math.h>
-#include <string.h>
 
 #include "core/guard.h"
 #include "ends/trend.h"

@@ -1,7 +1,5 @@
 #include "heaptrack/read.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/digits.h"
 #include "core/guard.h"

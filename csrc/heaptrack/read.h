@@ -38,5 +38,3 @@ void fp_heaptrack_free(struct fp_heaptrack *f);
 
 /* FP_MORE, FP_FULL, FP_DONE or an error.  The batch has FP_HEAP_COLUMNS value columns. */
 int fp_heaptrack_feed(struct fp_heaptrack *f, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
-
-/* cffi-end */

@@ -7,8 +7,6 @@
  *
  * As memray's hybrid_stack_trace (src/memray/_memray.pyx).
  */
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/guard.h"
 #include "memray/state.h"
@@ -16,8 +14,8 @@
 /* Frames that are looked at: a few for each byte of a usual file. */
 enum { STEPS_OF_A_SUM = 4096 };
 static const uint64_t MOST_STEPS = 1u << 28;
-/* Frames that are wanted for: each frame once for each time that the images changed, so a few for each sum or frame. */
-enum { ASKED = 1 << 18, ASKED_OF_ONE = 32 };
+/* Frames that are requested: each once for each time that the images changed, so a few for each sum or frame. */
+enum { WANTED = 1 << 18, WANTED_OF_ONE = 32 };
 
 void fp_memray_add_node(struct fp_memray_reader *r, uint32_t frame, uint32_t parent) {
     const uint32_t n = ++r->n_nodes;
@@ -111,8 +109,8 @@ static void images_of(const struct fp_memray_reader *r, uint32_t epoch, uint32_t
 }
 
 /* Requests the frames of a native stack in an epoch that were not requested yet. */
-static int ask(struct fp_memray_reader *r, uint64_t number, uint32_t epoch) {
-    const uint64_t most = ASKED + ASKED_OF_ONE * ((uint64_t)r->n_natives + r->f.heap.n);
+static int want(struct fp_memray_reader *r, uint64_t number, uint32_t epoch) {
+    const uint64_t most = WANTED + WANTED_OF_ONE * ((uint64_t)r->n_natives + r->f.heap.n);
     uint32_t first, end;
     if (number > r->n_natives) return fp_memray_bad(r, "a native frame of a sum is not defined", NULL);
     images_of(r, epoch, &first, &end);
@@ -130,7 +128,7 @@ static int ask(struct fp_memray_reader *r, uint64_t number, uint32_t epoch) {
     return 0;
 }
 
-int fp_memray_ask(struct fp_memray_reader *r) {
+int fp_memray_want(struct fp_memray_reader *r) {
     uint32_t first, end, cap = 0;
     for (uint32_t epoch = 0; epoch <= r->n_epochs; epoch++) {
         images_of(r, epoch, &first, &end);
@@ -141,7 +139,7 @@ int fp_memray_ask(struct fp_memray_reader *r) {
     r->f.n_wanted = 1; /* row 0 is none */
     for (uint32_t sum = 1; sum < r->f.heap.n; sum++) {
         const uint32_t *key = fp_table_row(&r->sums, sum);
-        const int status = ask(r, native_of(key), key[4]);
+        const int status = want(r, native_of(key), key[4]);
         if (status) return status;
     }
     return 0;

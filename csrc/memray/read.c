@@ -1,7 +1,5 @@
 #include "memray/read.h"
 
-#include <stdlib.h>
-
 #include "core/array.h"
 #include "core/guard.h"
 #include "core/memory.h"
@@ -344,7 +342,7 @@ int fp_memray_feed(struct fp_memray *f, struct fp_window *in, struct fp_batch *o
     if (!status && f->has_native && !r->is_wanted) {
         r->is_wanted = 1;
         f->request = FP_MEMRAY_NAMES;
-        if (!(status = fp_memray_ask(r))) return FP_NEEDS;
+        if (!(status = fp_memray_want(r))) return FP_NEEDS;
     }
     if (!status && f->has_native && !r->is_joined) {
         r->is_joined = 1;

@@ -65,5 +65,3 @@ int fp_memray_feed(struct fp_memray *f, struct fp_window *in, struct fp_batch *o
 
 /* The thread of number i < n_threads in the model, and its name, a string or 0. */
 uint32_t fp_memray_thread(const struct fp_memray *f, uint32_t i, uint32_t *name);
-
-/* cffi-end */

@@ -161,6 +161,6 @@ uint32_t fp_memray_stack(struct fp_memray_reader *r, uint32_t node, int is_main)
 int fp_memray_read_native(struct fp_memray_reader *r, struct fp_cursor *c);
 int fp_memray_read_image(struct fp_memray_reader *r, struct fp_cursor *c);
 /* Collects the native frames of sums in `wanted`. */
-int fp_memray_ask(struct fp_memray_reader *r);
+int fp_memray_want(struct fp_memray_reader *r);
 /* With the answers: gives sums their stacks. */
 int fp_memray_join(struct fp_memray_reader *r);

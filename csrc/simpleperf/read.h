@@ -42,5 +42,3 @@ int fp_simpleperf_feed(struct fp_simpleperf *s, struct fp_window *in, struct fp_
 
 /* Thread 0 < i < n_threads of the model, and its name, a string. */
 uint32_t fp_simpleperf_thread(const struct fp_simpleperf *s, uint32_t i, uint32_t *name);
-
-/* cffi-end */

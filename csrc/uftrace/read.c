@@ -1,8 +1,5 @@
 #include "uftrace/read.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/array.h"
 #include "core/guard.h"
 

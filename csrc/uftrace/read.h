@@ -57,5 +57,3 @@ int fp_uftrace_define(struct fp_uftrace *u, uint32_t function, const uint8_t *si
 
 /* FP_MORE, FP_FULL, FP_DONE (the range is complete), FP_NEEDS or an error. */
 int fp_uftrace_feed(struct fp_uftrace *u, struct fp_window *in, struct fp_batch *out, struct fp_err *err);
-
-/* cffi-end */

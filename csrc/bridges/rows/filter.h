@@ -1,6 +1,5 @@
-/* bridges/rows/filter.h - keeps the rows of matching functions: --function and --object; of timelines also --root-at
- * and
- * --subtree.
+/* bridges/rows/filter.h - keeps the rows of matching functions: --function and --object; of timelines also
+ * --root-at and --subtree.
  *
  *   stacks    the samples with such a function on their stack
  *   graph     the rows of such functions: self costs, calls of any function, jumps

@@ -1,8 +1,5 @@
 #include "bridges/rows/focus.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "bridges/rows/transform.h"
 #include "core/address.h"
 #include "core/array.h"
@@ -19,11 +16,9 @@ struct fp_focus *fp_focus_new(struct fp_model *model) {
 }
 
 void fp_focus_free(struct fp_focus *f) {
-    if (!f) return;
-    FP_FREE(f->path, f->stack_to, f->led, f->callees, f->chain, f->begins, f->checked);
     fp_table_clear(&f->begun);
     fp_buf_free(&f->scratch);
-    free(f);
+    FP_FREE(f->path, f->stack_to, f->led, f->callees, f->chain, f->begins, f->checked, f);
 }
 
 int fp_focus_path(struct fp_focus *f, const uint8_t *name, size_t n) {

@@ -47,5 +47,3 @@ int fp_focus_path(struct fp_focus *f, const uint8_t *name, size_t n);
 /* Replaces the stacks of a batch, and drops other rows, in place.  FP_DONE, FP_E_MALFORMED (an id that the model does
  * not have). */
 int fp_focus_stacks(struct fp_focus *f, struct fp_batch *b, struct fp_err *err);
-
-/* cffi-end */
