@@ -98,19 +98,12 @@ static int check_frame(struct fp_focus *f, uint32_t frame, struct fp_err *err) {
 /* Finds what a stack becomes, after its callers. */
 static int learn(struct fp_focus *f, uint32_t stack, struct fp_err *err) {
     struct fp_model *m = f->model;
-    uint32_t n = 0;
-    for (uint32_t at = stack; at && (at >= f->cap_led || !f->led[at]);) {
-        if (at >= m->stacks.n) return fp_unknown_id(err, "a stack", at, m->stacks.n);
-        const uint32_t parent = fp_table_row(&m->stacks, at)[FP_STACK_PARENT];
-        if (parent >= at) return fp_unknown_id(err, "the parent of a stack", parent, at);
-        fp_array_room(&f->callees, &f->cap_callees, (uint64_t)n + 1, sizeof *f->callees);
-        f->callees[n++] = at;
-        at = parent;
-    }
+    int64_t n = fp_transform_unknown(m, stack, f->led, f->cap_led, &f->callees, &f->cap_callees, err);
+    if (n < 0) return FP_E_MALFORMED;
     fp_array_zeroed(&f->led, &f->cap_led, (uint64_t)stack + 1, sizeof *f->led);
     fp_array_zeroed(&f->stack_to, &f->cap_stack_to, (uint64_t)stack + 1, sizeof *f->stack_to);
     f->led[0] = 1;
-    while (n--) {
+    while (n-- > 0) {
         const uint32_t at = f->callees[n], *row = fp_table_row(&m->stacks, at), parent = row[FP_STACK_PARENT];
         const uint32_t frame = row[FP_STACK_FRAME];
         const int status = check_frame(f, frame, err);

@@ -209,20 +209,27 @@ static uint32_t extended(struct fp_transform *t, uint32_t stack, uint32_t frame)
     return fp_model_stack(m, stack, frame);
 }
 
-/* Finds what a stack becomes, after its callers. */
-static int stack_of(struct fp_transform *t, uint32_t stack, uint32_t *to, struct fp_err *err) {
-    struct fp_model *m = t->model;
+int64_t fp_transform_unknown(const struct fp_model *m, uint32_t stack, const uint32_t *known, uint32_t cap_known,
+                             uint32_t **list, uint32_t *cap_list, struct fp_err *err) {
     uint32_t n = 0;
-    for (uint32_t at = stack; at && (at >= t->cap_stack_to || !t->stack_to[at]);) {
+    for (uint32_t at = stack; at && (at >= cap_known || !known[at]);) {
         if (at >= m->stacks.n) return fp_unknown_id(err, "a stack", at, m->stacks.n);
         const uint32_t parent = fp_table_row(&m->stacks, at)[FP_STACK_PARENT];
         if (parent >= at) return fp_unknown_id(err, "the parent of a stack", parent, at);
-        fp_array_room(&t->path, &t->cap_path, (uint64_t)n + 1, sizeof *t->path);
-        t->path[n++] = at;
+        fp_array_room(list, cap_list, (uint64_t)n + 1, sizeof **list);
+        (*list)[n++] = at;
         at = parent;
     }
+    return n;
+}
+
+/* Finds what a stack becomes, after its callers. */
+static int stack_of(struct fp_transform *t, uint32_t stack, uint32_t *to, struct fp_err *err) {
+    struct fp_model *m = t->model;
+    int64_t n = fp_transform_unknown(m, stack, t->stack_to, t->cap_stack_to, &t->path, &t->cap_path, err);
+    if (n < 0) return FP_E_MALFORMED;
     if (n) fp_array_zeroed(&t->stack_to, &t->cap_stack_to, (uint64_t)stack + 1, sizeof *t->stack_to);
-    while (n--) {
+    while (n-- > 0) {
         const uint32_t at = t->path[n], *row = fp_table_row(&m->stacks, at), parent = row[FP_STACK_PARENT];
         uint32_t frame;
         const int status = frame_of(t, row[FP_STACK_FRAME], &frame, err);

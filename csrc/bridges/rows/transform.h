@@ -98,5 +98,9 @@ int fp_transform_is_own(const struct fp_transform *t, uint32_t function);
 
 /* Private: what a function becomes that is not hidden. */
 uint32_t fp_transform_function(struct fp_transform *t, uint32_t function);
+/* Lists a stack and its callers, innermost first, up to one that is known: known[stack] is not 0.  Their number, or
+ * FP_E_MALFORMED. */
+int64_t fp_transform_unknown(const struct fp_model *m, uint32_t stack, const uint32_t *known, uint32_t cap_known,
+                             uint32_t **list, uint32_t *cap_list, struct fp_err *err);
 /* Checks the ids that a frame leads to.  FP_DONE, FP_E_MALFORMED. */
 int fp_transform_check_frame(const struct fp_model *m, uint32_t frame, struct fp_err *err);
