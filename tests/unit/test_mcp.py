@@ -185,7 +185,7 @@ def test_wrong_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_every_line_is_answered(folder: Path) -> None:
-    """Also half of a surrogate pair, which is no character, and lines that the package's parser does not take."""
+    """Even one with half of a surrogate pair, and one that the package's parser refuses."""
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
     lines = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
