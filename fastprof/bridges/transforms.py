@@ -46,7 +46,7 @@ SUBTREE: Option[str | None] = Option(
     NamePath("PATH"),
     None,
     group="filters",
-    help="make one function at one place the root, as 'main;a;f'",
+    help="make the end of a path the root, as 'main;a;f'",
     details="PATH has the names of its callers and its own, from a root on, separated by semicolons; in a name write "
     "\\; and \\\\.  Not for graphs.",
     rare=True,
