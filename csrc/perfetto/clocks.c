@@ -24,9 +24,9 @@ struct fp_perfetto_point {
 struct fp_perfetto_clock {
     int64_t low, high, offset; /* times from low to before high have this offset, if `cached` */
     int64_t multiplier, running;
-    uint32_t last;   /* its last point, + 1 */
-    uint32_t cached; /* number of snapshots when the offset was found, + 1 */
-    int32_t is_incremental, was_unknown;
+    uint32_t last;                               /* its last point, + 1 */
+    uint32_t cached;                             /* number of snapshots when the offset was found, + 1 */
+    int32_t is_incremental, was_unknown, is_met; /* is_met: by a snapshot of this pass */
 };
 
 /* The offset to the next clock from a time of this one on.  Only snapshots matter after which none has an earlier time,
@@ -90,7 +90,7 @@ void fp_perfetto_clocks_restart(struct fp_perfetto_clocks *c) {
     c->n_read = 0;
     drop_routes(&c->so_far);
     for (uint32_t i = 0; i < c->ids.n && i < c->cap_clocks; i++)
-        c->clocks[i].is_incremental = 0, c->clocks[i].cached = 0;
+        c->clocks[i].is_incremental = 0, c->clocks[i].is_met = 0, c->clocks[i].cached = 0;
 }
 
 /* Looks up a clock by id.  Ids 64 to 127 belong to the sequence. */
@@ -140,7 +140,8 @@ static int take_clock(struct fp_perfetto_clocks *c, uint32_t seq, struct fp_wire
     const uint32_t clock = clock_of(c, seq, (uint32_t)f.id);
     struct fp_perfetto_clock *of = &c->clocks[clock];
     int64_t value = (int64_t)f.time;
-    if (f.multiplier) of->multiplier = (int64_t)f.multiplier;
+    if (f.multiplier || !of->is_met) of->multiplier = (int64_t)f.multiplier;
+    of->is_met = 1;
     if (f.multiplier && __builtin_mul_overflow(value, (int64_t)f.multiplier, &value)) return FP_E_MALFORMED;
     if (f.incremental) {
         of->is_incremental = 1;

@@ -102,7 +102,8 @@ THREAD = b'\n\x12P\x01\xe2\x03\r\x08\x0b"\t\x08\n\x10\x0b*\x03one'
 BEGIN = b"\n\n@\x00P\x01Z\x04H\x01P\x01"
 
 
-# a track that the thread's descriptor gives; a clock's unit that changes; a call without a name, but with a category
+# a track that the thread's descriptor gives; a clock's unit that changes, also where the trace is read twice; a call
+# without a name, but with a category
 @example([INTERNED, THREAD, BEGIN], False)
 @example(
     [
@@ -110,6 +111,16 @@ BEGIN = b"\n\n@\x00P\x01Z\x04H\x01P\x01"
         b"\n\r@\x00P\x01\xd0\x03@Z\x04H\x01P\x01",
         b"\n\x12P\x012\x0e\n\x06\x08@\x10\x00 \n\n\x04\x08\x06\x10\x00",
         b"\n\r@\x00P\x02\xd0\x03@Z\x04H\x01P\x01",
+    ],
+    False,
+)
+@example(
+    [
+        b"\n\r@\x00P\x01\xd0\x03@Z\x04H\x01P\x01",
+        b"\n\x12P\x012\x0e\n\x06\x08@\x10\x01\x18\x01\n\x04\x08\x06\x10\x00",
+        INTERNED,
+        b"\n\r@\x00P\x01\xd0\x03@Z\x04H\x01P\x01",
+        b"\n\x12P\x012\x0e\n\x06\x08@\x10\x00 \n\n\x04\x08\x06\x10\x00",
     ],
     False,
 )
