@@ -3,7 +3,6 @@
 #pragma once
 
 #include "archive/private.h"
-#include "core/guard.h"
 
 /* The content of a stream: unknown bytes, a byte for each row, varints, or a packed value column. */
 enum fp_archive_kind { FP_DIFF_OPAQUE, FP_DIFF_BYTES, FP_DIFF_NUMBERS, FP_DIFF_VALUES };

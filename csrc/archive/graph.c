@@ -1,6 +1,5 @@
 /* Rows of a graph chunk.  See docs/formats/archive.md, "Graph". */
 #include "archive/graph.h"
-#include "core/array.h"
 
 struct target {
     uint32_t epoch;

@@ -2,7 +2,7 @@
  * Private to the archive's C files. */
 #pragma once
 
-#include "core/buf.h"
+#include "core/core.h"
 
 /* A stream being read.  Reading past the end, or a number that is too large, sets `bad`; the result is then undefined.
  * So a decoder may check once for many numbers. */

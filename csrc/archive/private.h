@@ -4,7 +4,6 @@
 #include "archive/archive.h"
 #include "archive/io.h"
 #include "archive/time.h"
-#include "core/own_stacks.h"
 
 /* A run of rows of one part inside a chunk. */
 struct fp_archive_run {

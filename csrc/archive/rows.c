@@ -1,8 +1,6 @@
 /* Chunks of rows: gathering, framing, and the columns of stacks.
  * See docs/formats/archive.md, "Rows". */
 #include "archive/private.h"
-#include "core/array.h"
-#include "core/guard.h"
 
 /* ---- stacks -------------------------------------------------------------- */
 

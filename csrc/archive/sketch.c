@@ -1,7 +1,6 @@
 /* The sketch of tables: the smallest hashes of what distinguishes programs.  See archive.h. */
 #include "archive/private.h"
 #include "archive/row_layout.h"
-#include "core/guard.h"
 
 /* Distinct hashes, ascending. */
 struct lowest {

@@ -1,8 +1,6 @@
 /* The model's tables as a payload.  See docs/formats/archive.md, "Tables". */
 #include "archive/private.h"
 #include "archive/row_layout.h"
-#include "core/array.h"
-#include "core/guard.h"
 
 static void init(struct fp_archive_ids *ids, struct fp_model *m) {
     ids->model = m;

@@ -2,8 +2,6 @@
  */
 #include "archive/private.h"
 #include "archive/row_layout.h"
-#include "core/array.h"
-#include "core/guard.h"
 
 /* MOST_STEPS bounds the work for each entry that is expected. */
 enum { MOST_WIDTH = 8, MOST_STEPS = 256, NO_WORD = UINT32_MAX };

@@ -1,7 +1,5 @@
 /* Times of a timeline chunk, read.  See docs/formats/archive.md, "Times". */
 #include "archive/time.h"
-#include "core/array.h"
-#include "core/guard.h"
 
 /* A table has 1024 places; a symbol takes as many as its frequency.  A place holds:
  *

@@ -1,7 +1,5 @@
 /* Times of a timeline chunk, written.  See docs/formats/archive.md, "Times". */
 #include "archive/time.h"
-#include "core/array.h"
-#include "core/guard.h"
 
 enum { N_FIXED = FP_TIME_POOLS + FP_TIME_PHASES };
 

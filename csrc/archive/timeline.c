@@ -1,7 +1,5 @@
 /* Rows of a timeline chunk.  See docs/formats/archive.md, "Timeline". */
 #include "archive/private.h"
-#include "core/array.h"
-#include "core/guard.h"
 
 /* Streams of a timeline chunk. */
 enum {

@@ -1,7 +1,6 @@
 /* Value columns, used by chunks of stacks and of graphs.
  * See docs/formats/archive.md, "Rows". */
 #include "archive/private.h"
-#include "core/array.h"
 
 void fp_archive_values_open(struct fp_archive_cur *streams, uint32_t n, struct fp_archive_value_cur **values,
                             uint32_t *cap) {

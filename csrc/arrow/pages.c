@@ -1,10 +1,5 @@
 #include "arrow/pages.h"
 
-#include "core/array.h"
-#include "core/cpu.h"
-#include "core/guard.h"
-#include "core/model.h"
-
 enum {
     BLOCK = 128,      /* values of a block of differences */
     MINI = 32,        /* of a miniblock */

@@ -21,7 +21,7 @@
  */
 #pragma once
 
-#include "core/buf.h"
+#include "core/core.h"
 
 /* cffi-begin guarded */
 

@@ -1,8 +1,6 @@
 #include "callgrind/lines.h"
 
 #include "callgrind/wide.h"
-#include "core/cpu.h"
-#include "core/digits.h"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>

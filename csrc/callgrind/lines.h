@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "core/fp.h"
+#include "core/core.h"
 
 /* Instruction sets.  Each value includes those before it. */
 enum fp_wide {

@@ -1,7 +1,5 @@
 #include "callgrind/numbers.h"
 
-#include "core/memory.h"
-
 /* Places allowed initially, and for each number defined: 64 KiB, and 128 bytes. */
 enum { PLACES = 1 << 12, PLACES_EACH = 8 };
 

@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "core/hash_key.h"
+#include "core/core.h"
 
 /* The meaning of a number.  All 0: not defined.
  *

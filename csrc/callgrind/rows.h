@@ -5,9 +5,7 @@
  */
 #pragma once
 
-#include "core/batch.h"
 #include "callgrind/lines.h"
-#include "core/digits.h"
 
 struct fp_callgrind_position {
     uint64_t address;

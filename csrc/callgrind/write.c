@@ -1,8 +1,6 @@
 #include "callgrind/write.h"
 
 #include "callgrind/wide.h"
-#include "core/array.h"
-#include "core/digits.h"
 
 enum {
     RUN = 32, /* rows for which room is made at a time */

@@ -14,10 +14,7 @@
  */
 #pragma once
 
-#include "core/utf8_names.h"
-#include "core/buf.h"
 #include "callgrind/rows.h"
-#include "core/model.h"
 
 enum fp_callgrind_named_kind { FP_NAMED_FUNCTION, FP_NAMED_FILE, FP_NAMED_OBJECT, FP_NAMED_KINDS };
 

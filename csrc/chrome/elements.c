@@ -1,6 +1,4 @@
 /* Ids, times and lines of samples, one by one and as arrays, which are most of the text. */
-#include "core/digits.h"
-#include "core/guard.h"
 #include "chrome/samples_private.h"
 
 /* An id that is a number below 2^31; all others are strings. */

@@ -1,4 +1,3 @@
-#include "core/array.h"
 #include "chrome/samples_private.h"
 
 uint32_t fp_chrome_samples_profile(struct fp_chrome_samples *r) {

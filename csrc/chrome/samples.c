@@ -1,7 +1,5 @@
 #include "chrome/samples.h"
 
-#include "core/array.h"
-#include "core/guard.h"
 #include "chrome/samples_private.h"
 
 /* Objects and arrays: of a text, of an event, of a profile. */

@@ -23,7 +23,6 @@
  */
 #pragma once
 
-#include "core/batch.h"
 #include "chrome/threads.h"
 
 /* cffi-begin guarded */

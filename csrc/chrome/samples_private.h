@@ -8,7 +8,6 @@
 #pragma once
 
 #include "chrome/samples.h"
-#include "core/json_shape.h"
 
 /* A frame of the dictionary, or a node of a profile. */
 struct fp_chrome_samples_node {

@@ -1,7 +1,5 @@
 #include "chrome/threads.h"
 
-#include "core/array.h"
-
 int fp_chrome_ids_init(struct fp_chrome_ids *ids) {
     return fp_table_init(&ids->pairs, 6);
 }

@@ -5,9 +5,7 @@
  */
 #pragma once
 
-#include "core/buf.h"
-#include "core/json_lex.h"
-#include "core/model.h"
+#include "core/core.h"
 
 /* cffi-begin guarded */
 

@@ -1,10 +1,5 @@
 #include "ends/arrow.h"
 
-#include "core/address.h"
-#include "core/array.h"
-#include "core/guard.h"
-#include "core/utf8.h"
-
 /* ---- columns ---- */
 
 struct fp_ends_columns *fp_ends_columns_new(uint32_t cap) {

@@ -18,12 +18,7 @@
  */
 #pragma once
 
-#include "core/utf8_names.h"
-#include "core/batch.h"
-#include "core/buf.h"
-#include "core/clock.h"
-#include "core/model.h"
-#include "core/select.h"
+#include "core/core.h"
 
 /* cffi-begin guarded */
 

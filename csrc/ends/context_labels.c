@@ -1,9 +1,5 @@
 #include "ends/context_labels.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-#include "core/sort.h"
-
 enum { SAMPLE_KEY = 0, SAMPLE_SET = 1, KEY_PLACE = 0, KEY_SET = 1, WIDTH = 2 };
 
 void fp_context_labels_init(struct fp_context_labels *l) {

@@ -1,9 +1,5 @@
 #include "ends/context_times.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-#include "core/sort.h"
-
 void fp_context_times_clear(struct fp_context_times *t) {
     FP_FREE(t->samples, t->counts, t->root, t->at);
 }

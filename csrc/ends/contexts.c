@@ -2,7 +2,6 @@
 
 #include "bridges/project/project_private.h"
 #include "ends/contexts_private.h"
-#include "core/guard.h"
 
 struct fp_contexts *fp_contexts_new(void) {
     struct fp_contexts *c = fp_made(sizeof *c);

@@ -1,6 +1,4 @@
 #include "bridges/fold/fold_private.h"
-#include "core/array.h"
-#include "core/guard.h"
 #include "ends/contexts_private.h"
 
 enum { VALUES = 2 }; /* enum fp_fold_column */

@@ -1,9 +1,5 @@
 #include "ends/distinct.h"
 
-#include "core/guard.h"
-#include "core/merge.h"
-#include "core/sort.h"
-
 struct fp_distinct {
     struct fp_keyed *items;
     uint32_t n, next;

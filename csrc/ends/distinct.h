@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "core/model.h"
+#include "core/core.h"
 
 /* cffi-begin guarded */
 

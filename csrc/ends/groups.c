@@ -1,9 +1,5 @@
 #include "ends/groups.h"
 
-#include "core/address.h"
-#include "core/array.h"
-#include "core/guard.h"
-
 struct fp_groups *fp_groups_new(struct fp_model *model, const uint32_t *keys, uint32_t n_keys, int functions,
                                 int threads) {
     struct fp_groups *g = fp_made(sizeof *g);

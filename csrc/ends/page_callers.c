@@ -1,7 +1,5 @@
 #include "ends/page_callers.h"
 
-#include "core/array.h"
-
 /* A heap; the arc with the least |cost| is first. */
 struct fp_page_callers_heap {
     struct fp_page_callers_arc *arcs;

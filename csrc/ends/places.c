@@ -1,8 +1,5 @@
 #include "ends/places.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-
 /* The words of a row's key.  Rows of a line have neither FILE_ nor ADDRESS. */
 enum {
     GROUP = 0,

@@ -1,8 +1,5 @@
 #include "ends/top.h"
 
-#include "core/guard.h"
-#include "core/memory.h"
-
 enum { COLUMNS = 4, FIRST = 64 };
 
 static void columns_of(struct fp_top_sums *c, int64_t **columns[COLUMNS]) {

@@ -25,8 +25,6 @@
 
 #include "bridges/fold/fold.h"
 #include "bridges/project/project.h"
-#include "core/batch.h"
-#include "core/model.h"
 
 /* cffi-begin guarded */
 

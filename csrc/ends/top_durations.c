@@ -1,6 +1,4 @@
 #include "bridges/fold/fold_private.h"
-#include "core/array.h"
-#include "core/guard.h"
 #include "ends/top.h"
 
 enum { RANKS = 3 };

@@ -1,7 +1,4 @@
 #include "ends/top.h"
-#include "core/array.h"
-#include "core/guard.h"
-#include "core/memory.h"
 
 /* The sums of one function in a part. */
 struct fp_top_function_sums {

@@ -1,5 +1,4 @@
 #include "bridges/project/project_private.h"
-#include "core/guard.h"
 #include "ends/top.h"
 
 struct stack_walk {

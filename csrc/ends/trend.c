@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "core/guard.h"
 #include "ends/trend_private.h"
 
 #define LEAST_RELATIVE 1e-8 /* relative variance below which nobody cares: a ten-thousandth of the level */

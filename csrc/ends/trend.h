@@ -22,7 +22,6 @@
  */
 #pragma once
 
-#include "core/fp.h"
 #include "ends/top.h"
 
 /* cffi-begin guarded */

@@ -1,7 +1,6 @@
 /* What all series have in common: see fp_trend_common in trend.h. */
 #include <math.h>
 
-#include "core/guard.h"
 #include "ends/trend.h"
 #include "ends/trend_private.h"
 

@@ -1,7 +1,6 @@
 /* Changes of series: see trend.h. */
 #include <math.h>
 
-#include "core/guard.h"
 #include "ends/trend.h"
 #include "ends/trend_private.h"
 

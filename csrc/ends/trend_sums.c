@@ -1,7 +1,6 @@
 /* The values of series, from costs of profiles: see trend.h. */
 #include <math.h>
 
-#include "core/guard.h"
 #include "ends/trend.h"
 
 uint32_t fp_trend_costs(const struct fp_top_sums *c, uint32_t *ids, int64_t *self, int64_t *inclusive, int64_t *calls) {

@@ -1,9 +1,6 @@
 /* firefox/private.h - the functions of tables.c that write.c uses.  Private. */
 #pragma once
 
-#include "core/array.h"
-#include "core/digits.h"
-#include "core/guard.h"
 #include "firefox/write.h"
 
 /* Room for n bytes at the end of a column. */

@@ -1,5 +1,4 @@
 /* Frames of the model, made from functions and addresses or from the locations of raw profiles. */
-#include "core/digits.h"
 #include "firefox/read_private.h"
 
 /* "[libc.so.6+0x7f12]": how fastprof shows an address without a name. */

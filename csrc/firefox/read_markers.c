@@ -7,8 +7,6 @@
 
 #include "firefox/read_private.h"
 
-#include "core/overlap_lanes.h"
-
 enum phase { INSTANT = 0, INTERVAL = 1, BEGINS = 2, ENDS = 3 };
 
 /* An open begin marker, by its name. */

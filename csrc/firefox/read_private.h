@@ -1,10 +1,6 @@
 /* firefox/read_private.h - shared by the files of the reader.  Private. */
 #pragma once
 
-#include "core/array.h"
-#include "core/guard.h"
-#include "core/json_shape.h"
-#include "core/own_stacks.h"
 #include "firefox/read.h"
 
 #define FP_FIREFOX_NONE INT64_MIN /* null or absent, also -1 where the format uses it for null */

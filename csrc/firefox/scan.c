@@ -1,7 +1,6 @@
 /* Scans a profile for its processes, threads, libraries, strings and the columns of its tables. */
 #include <math.h>
 
-#include "core/counter_value.h"
 #include "firefox/read_private.h"
 
 enum { MOST_LEVELS = 200 };

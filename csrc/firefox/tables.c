@@ -1,7 +1,5 @@
 /* The shared tables: strings, functions, frames, stacks.  An entry is written when it is first used.
  */
-#include "core/address.h"
-#include "core/json.h"
 #include "firefox/private.h"
 
 uint8_t *fp_firefox_more_room(struct fp_firefox *w, uint32_t column, size_t n) {

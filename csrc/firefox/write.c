@@ -2,9 +2,6 @@
 
 #include <math.h>
 
-#include "core/counter_value.h"
-#include "core/json.h"
-#include "core/utf8.h"
 #include "firefox/private.h"
 
 struct fp_firefox_call {

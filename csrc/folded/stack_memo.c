@@ -1,9 +1,5 @@
 #include "folded/stack_memo.h"
 
-#include "core/digits.h"
-#include "core/memory.h"
-#include "core/model.h"
-
 #if defined(FP_DEBUG) /* so that fuzzers fill it */
 enum { MOST_TEXT = 1 << 10, LITTLE_TEXT = 1 << 8, MOST_KEYS = 1 << 5, FIRST_SLOTS = 1 << 3 };
 #else

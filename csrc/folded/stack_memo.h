@@ -19,7 +19,7 @@
  */
 #pragma once
 
-#include "core/fp.h"
+#include "core/core.h"
 
 enum { FP_PLAIN_LINES = 32, FP_PLAIN_MOST = 1 << 14 };
 

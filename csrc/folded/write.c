@@ -1,9 +1,5 @@
 #include "folded/write.h"
 
-#include "core/array.h"
-#include "core/digits.h"
-#include "core/utf8.h"
-
 enum { COUNT_ROOM = FP_DIGITS_ROOM + 2 }; /* a blank, the digits, a newline */
 
 struct fp_folded_writer *fp_folded_writer_new(struct fp_model *model) {

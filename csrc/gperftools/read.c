@@ -1,7 +1,6 @@
 #include "gperftools/read.h"
 
 #include "gperftools/read_private.h"
-#include "core/guard.h"
 
 /* The state of the decoder. */
 enum { HEADER = 0, HEADER_REST, RECORDS, RESYNC, TEXT };

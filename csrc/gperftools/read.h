@@ -29,7 +29,6 @@
  */
 #pragma once
 
-#include "core/batch.h"
 #include "gperftools/state.h"
 
 /* cffi-begin guarded */

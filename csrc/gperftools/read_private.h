@@ -1,7 +1,6 @@
 /* gperftools/read_private.h - shared by read.c, the bytes of a profile, and read_rows.c, its rows. */
 #pragma once
 
-#include "core/array.h"
 #include "gperftools/read.h"
 
 /* The ticks of a chain before the current run. */

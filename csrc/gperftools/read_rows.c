@@ -1,6 +1,5 @@
 /* The rows of a profile: converts chains of program counters to stacks of the model. */
 #include "gperftools/read_private.h"
-#include "core/guard.h"
 
 /* The maximum number of kinds of signal frames in a profile. */
 enum { MAX_RULES = sizeof((struct fp_gperftools_reader *)0)->rows.rules / sizeof(uint64_t) };

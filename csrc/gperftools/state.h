@@ -1,8 +1,7 @@
 /* What the reader of gperftools profiles remembers; private to this folder. */
 #pragma once
 
-#include "core/buf.h"
-#include "core/model.h"
+#include "core/core.h"
 
 /* The file as far as it is read. */
 struct fp_gperftools_feed_state {

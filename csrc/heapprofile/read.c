@@ -1,9 +1,5 @@
 #include "heapprofile/read.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-#include "core/json_shape.h"
-
 enum { FILE_ = 1, NODE, CALL, CHILDREN, SAMPLES, SAMPLE };
 enum { NAME = 1, URL, LINE, COLUMN, SIZE, LINE_FROM_1, COLUMN_FROM_1 };
 

@@ -12,8 +12,7 @@
  */
 #pragma once
 
-#include "core/batch.h"
-#include "core/model.h"
+#include "core/core.h"
 
 /* cffi-begin guarded */
 

@@ -1,9 +1,5 @@
 #include "heaptrack/read.h"
 
-#include "core/array.h"
-#include "core/digits.h"
-#include "core/guard.h"
-
 enum { NEWEST = 3, ONLY_TOOL = 0x010200 /* this version of the tool wrote file version 1 without its number */ };
 enum { IS_NEW = 1, IS_FIRST = 2 }; /* kinds of functions */
 

@@ -13,9 +13,6 @@
  */
 #include "jfr/pending.h"
 
-#include "core/guard.h"
-#include "core/memory.h"
-
 enum { LEAST_LOG = 1 << 12, MOST_LOG = 1 << 18, MOST_SUMS = 1 << 19, FEW = 1 << 12 };
 
 /* Stacks that are added while samples wait, as these keep the model from dropping any. */

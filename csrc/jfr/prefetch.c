@@ -3,7 +3,6 @@
  * Only events that are numbers, keys and bytes of fixed size, whole in the window; the caller decodes others one by
  * one.
  */
-#include "core/cpu.h"
 #include "jfr/pending.h"
 #include "jfr/fast_fields.h"
 #include "jfr/sums.h"

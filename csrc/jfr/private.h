@@ -1,8 +1,6 @@
 /* Shared by the files of the JFR decoder. */
 #pragma once
 
-#include "core/array.h"
-#include "core/guard.h"
 #include "jfr/read.h"
 #include "jfr/words.h"
 

@@ -28,7 +28,6 @@
  */
 #pragma once
 
-#include "core/batch.h"
 #include "jfr/state.h"
 
 /* cffi-begin guarded */

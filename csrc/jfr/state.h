@@ -1,9 +1,7 @@
 /* What the reader of flight recordings remembers; private to this folder. */
 #pragma once
 
-#include "core/buf.h"
-#include "core/overlap_lanes.h"
-#include "core/model.h"
+#include "core/core.h"
 
 /* The types of a chunk. */
 struct fp_jfr_metadata {

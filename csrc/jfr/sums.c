@@ -1,6 +1,4 @@
 /* Adds up usual events, which differ from an earlier one in time and value only. */
-#include "core/cpu.h"
-#include "core/guard.h"
 #include "jfr/pending.h"
 #include "jfr/stack_memo.h"
 #include "jfr/fast_fields.h"

@@ -1,5 +1,4 @@
 /* The reader's life, and the walk over its records. */
-#include "core/memory.h"
 #include "jfr/pending.h"
 #include "jfr/fast_fields.h"
 #include "jfr/sums.h"

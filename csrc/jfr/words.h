@@ -1,8 +1,7 @@
 /* jfr/words.h - the names that a flight recording's metadata is searched for.  Private. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "core/core.h"
 
 /* Words with a meaning in the metadata: the first strings of `names`, from 1 on, in this order. */
 enum fp_jfr_word {

@@ -1,5 +1,4 @@
 /* Code objects, and the lines of their instructions. */
-#include "core/array.h"
 #include "memray/state.h"
 
 static void define(struct fp_memray_reader *r, uint64_t id, struct fp_cursor_text function, struct fp_cursor_text file,

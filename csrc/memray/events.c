@@ -1,7 +1,4 @@
 /* Allocations and frees: the blocks in use, and the sums of stacks. */
-#include "core/array.h"
-#include "core/guard.h"
-#include "core/memory.h"
 #include "memray/state.h"
 
 /* The kinds of version 12 and later. */

@@ -7,8 +7,6 @@
  *
  * As memray's hybrid_stack_trace (src/memray/_memray.pyx).
  */
-#include "core/array.h"
-#include "core/guard.h"
 #include "memray/state.h"
 
 /* Frames that are looked at: a few for each byte of a usual file. */

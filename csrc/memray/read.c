@@ -1,8 +1,5 @@
 #include "memray/read.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-#include "core/memory.h"
 #include "memray/state.h"
 
 enum { OLDEST = 11, NEWEST = 13 };

@@ -18,8 +18,7 @@
  */
 #pragma once
 
-#include "core/heap_sums.h"
-#include "core/model.h"
+#include "core/core.h"
 
 /* cffi-begin guarded */
 

@@ -1,7 +1,6 @@
 /* memray/state.h - what read.c, events.c and code.c share: the state of a reader. */
 #pragma once
 
-#include "core/wire.h"
 #include "memray/read.h"
 
 struct fp_memray_code {

@@ -1,10 +1,5 @@
 #include "mojo/read.h"
 
-#include "core/array.h"
-#include "core/digits.h"
-#include "core/guard.h"
-#include "core/wire.h"
-
 enum { NEWEST = 3, UNKNOWN = 1 /* a string's number */ };
 enum { DESCRIPTION = 1, SAMPLE, FRAME, INVALID, FRAME_USE, KERNEL, GC, IDLE, TIME, MEMORY, STRING, STRING_USE };
 

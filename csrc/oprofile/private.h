@@ -1,7 +1,6 @@
 /* oprofile/private.h - shared by file.c, which reads the bytes of a sample file, and rows.c, which makes rows. */
 #pragma once
 
-#include "core/array.h"
 #include "oprofile/read.h"
 
 /* A node of a sample file. */

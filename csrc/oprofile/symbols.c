@@ -10,7 +10,6 @@
  * Source: libutil++/op_bfd.cc, bfd_support.cc of OProfile 1.4.
  */
 #include "oprofile/private.h"
-#include "core/guard.h"
 
 enum {
     ELF32_HEADER = 52,

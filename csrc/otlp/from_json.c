@@ -1,8 +1,5 @@
 #include "otlp/from_json.h"
 
-#include "core/digits.h"
-#include "core/guard.h"
-
 struct fp_otlp_json *fp_otlp_json_new(void) {
     struct fp_otlp_json *j = fp_made(sizeof *j);
     j->json.loose = 1; /* NaN; another message after the first */

@@ -10,7 +10,6 @@
  */
 #pragma once
 
-#include "core/json_lex.h"
 #include "otlp/json_fields.h"
 
 /* cffi-begin guarded */

@@ -35,8 +35,6 @@
  */
 #pragma once
 
-#include "core/batch.h"
-#include "core/model.h"
 #include "otlp/walk.h"
 
 /* cffi-begin guarded */

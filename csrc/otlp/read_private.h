@@ -2,8 +2,6 @@
  * dictionary, resolve.c adds it to the model, samples.c makes rows. */
 #pragma once
 
-#include "core/array.h"
-#include "core/guard.h"
 #include "otlp/read.h"
 
 /* Fields of containers. */

@@ -1,8 +1,5 @@
 #include "otlp/to_json.h"
 
-#include "core/digits.h"
-#include "core/json.h"
-
 /* Our own output is well-formed: a malformed field can only be the end. */
 static int next(struct fp_wire *m, struct fp_wire_field *f) {
     if (m->p >= m->end || fp_wire_read_head(m->p, m->end, f) <= 0 || f->n > (size_t)(m->end - f->p)) return 0;

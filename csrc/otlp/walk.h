@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "core/wire.h"
+#include "core/core.h"
 
 /* cffi-begin */
 

@@ -17,10 +17,7 @@
  */
 #pragma once
 
-#include "core/batch.h"
-#include "core/buf.h"
-#include "core/model.h"
-#include "core/utf8_names.h"
+#include "core/core.h"
 
 /* cffi-begin guarded */
 

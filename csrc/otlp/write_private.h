@@ -1,9 +1,6 @@
 /* otlp/write_private.h - the functions of write_tables.c that write.c uses. */
 #pragma once
 
-#include "core/array.h"
-#include "core/guard.h"
-#include "core/wire.h"
 #include "otlp/write.h"
 
 /* Each writes an entry once and returns its index in the file. */

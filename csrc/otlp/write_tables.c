@@ -1,6 +1,4 @@
 /* Writes the entries of the dictionary's tables. */
-#include "core/address.h"
-#include "core/digits.h"
 #include "otlp/write_private.h"
 
 enum { MAPPING = 1, LOCATION = 2, FUNCTION = 3, LINK = 4, STRING = 5, ATTRIBUTE = 6, STACK = 7 };

@@ -1,5 +1,4 @@
 /* Branch stacks: rows of branches and of straight runs instead of samples. */
-#include "core/guard.h"
 #include "perf/private.h"
 
 void fp_perf_set_branches(struct fp_perf_reader *r, int wants, int apart, uint32_t most) {

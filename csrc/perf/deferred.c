@@ -6,7 +6,6 @@
  * The sample then gets the chain: kernel frames, -512, user frames.
  */
 #include "perf/private.h"
-#include "core/guard.h"
 
 enum { MOST_WAITING = 4096 };
 

@@ -7,7 +7,6 @@
  *   field:__data_loc u32[] ids;  offset:8;  size:4;            the same for numbers: label ids: "17,4"
  *   field:__rel_loc char[] filename;  offset:8;  size:4;       the same, but the offset counts from the field's end, 12
  */
-#include "core/digits.h"
 #include "perf/private.h"
 
 enum { MOST_LABELS = 1 << 18, MOST_TEXT = 1024 };

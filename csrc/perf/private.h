@@ -1,7 +1,6 @@
 /* Shared by the files of the perf.data decoder. */
 #pragma once
 
-#include "core/array.h"
 #include "perf/read.h"
 
 enum fp_perf_type {

@@ -1,5 +1,4 @@
 /* Processes and threads: their names and memory maps. */
-#include "core/digits.h"
 #include "perf/private.h"
 
 /* The length of a name, which ends at a NUL or with its record. */

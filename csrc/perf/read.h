@@ -22,9 +22,6 @@
  */
 #pragma once
 
-#include "core/batch.h"
-#include "core/model.h"
-#include "core/rounds.h"
 #include "perf/state.h"
 #include "symbols/jitdump.h"
 

@@ -1,6 +1,5 @@
 /* Records: their boundaries, and the order in which they are applied. */
 #include "perf/private.h"
-#include "core/guard.h"
 
 /* A record was consumed; continue with the next. */
 enum { NEXT = 16 };

@@ -1,6 +1,5 @@
 /* Converts samples to rows: chains to stacks, threads and their names to labels. */
 #include "perf/private.h"
-#include "core/guard.h"
 
 /* The limit of cached chains, in bytes; beyond it the cache is emptied. */
 enum { MOST_CHAINS = 8 << 20 };

@@ -1,7 +1,6 @@
 /* What the reader of perf.data remembers; private to this folder. */
 #pragma once
 
-#include "core/branches.h"
 #include "symbols/space.h"
 #include "symbols/unwind.h"
 

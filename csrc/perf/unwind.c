@@ -1,6 +1,5 @@
 /* User stacks from the registers and the copy of the stack in a sample (symbols/unwind.h). */
 #include "perf/private.h"
-#include "core/guard.h"
 
 enum { ABI_64 = 2 };
 

@@ -1,9 +1,5 @@
 #include "perf_script/branches.h"
 
-#include "core/array.h"
-#include "core/digits.h"
-#include "core/guard.h"
-
 struct fp_perf_script_branches *fp_perf_script_branches_new(struct fp_model *model) {
     struct fp_perf_script_branches *r = fp_made(sizeof *r);
     r->model = model;

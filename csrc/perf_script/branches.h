@@ -12,7 +12,6 @@
  */
 #pragma once
 
-#include "core/branches.h"
 #include "symbols/space.h"
 
 /* A mapping, added to the model with its first branch. */

@@ -3,7 +3,6 @@
  *   track "Heap" {unit_multiplier: 1024}, value 3      3072 Heap
  *   C|1234|frames|7                                    7 frames, of process 1234
  */
-#include "core/counter_value.h"
 #include "perfetto/read_private.h"
 
 void fp_perfetto_counters_restart(struct fp_perfetto_read *r) {

@@ -7,7 +7,6 @@
  *
  * A call is named after its token, as in the trace processor.
  */
-#include "core/digits.h"
 #include "perfetto/read_private.h"
 
 enum frame_kind { EXPECTED_DISPLAY = 1, ACTUAL_DISPLAY = 2, EXPECTED_SURFACE = 3, ACTUAL_SURFACE = 4, END = 5 };

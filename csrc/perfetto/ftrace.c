@@ -1,7 +1,5 @@
 #include <math.h>
 
-#include "core/counter_value.h"
-#include "core/digits.h"
 #include "perfetto/read_private.h"
 
 /* A kernel event: its time, its thread, and its print, switch or waking, if it is one. */

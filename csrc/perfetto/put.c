@@ -1,5 +1,4 @@
 /* Single rows: the begin or end of a call, and a sample. */
-#include "core/rows.h"
 #include "perfetto/read_private.h"
 
 uint32_t fp_perfetto_add_row(struct fp_perfetto_read *r, struct fp_batch *out, uint32_t op, uint64_t time,

@@ -22,10 +22,6 @@
  */
 #pragma once
 
-#include "core/batch.h"
-#include "core/buf.h"
-#include "core/model.h"
-#include "core/rounds.h"
 #include "perfetto/state.h"
 
 /* cffi-begin guarded */

@@ -20,9 +20,6 @@
  */
 #pragma once
 
-#include "core/array.h"
-#include "core/guard.h"
-#include "core/wire.h"
 #include "perfetto/read.h"
 
 /* The fields of a packet that are read: bits of fp_perfetto_packet.has. */

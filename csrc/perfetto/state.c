@@ -1,4 +1,3 @@
-#include "core/digits.h"
 #include "perfetto/read_private.h"
 
 /* ---- ids of interned data ---- */

@@ -1,8 +1,7 @@
 /* What the reader of Perfetto traces remembers; private to this folder. */
 #pragma once
 
-#include "core/buf.h"
-#include "core/model.h"
+#include "core/core.h"
 
 /* The packets as far as they are read. */
 struct fp_perfetto_feed_state {

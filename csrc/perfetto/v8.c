@@ -1,6 +1,3 @@
-#include "core/digits.h"
-#include "core/json.h"
-#include "core/json_lex.h"
 #include "perfetto/read_private.h"
 
 /* Bytes of text before FP_PERFETTO_TEXT is requested. */

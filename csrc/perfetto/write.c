@@ -1,11 +1,5 @@
 #include "perfetto/write.h"
 
-#include "core/array.h"
-#include "core/counter_value.h"
-#include "core/guard.h"
-#include "core/utf8.h"
-#include "core/wire.h"
-
 /* ---- field numbers ---- */
 enum { PACKET = 1 }; /* of Trace */
 enum {

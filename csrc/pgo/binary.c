@@ -1,8 +1,5 @@
 #include "pgo/binary.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-#include "core/wire.h"
 #include "pgo/rows.h"
 
 static const uint64_t MAGIC = 0x5350524f463432ff; /* "SPROF42" and the format */

@@ -1,8 +1,5 @@
 #include "pgo/code.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-
 struct fp_pgo_executed *fp_pgo_executed_new(void) {
     return fp_made(sizeof(struct fp_pgo_executed));
 }

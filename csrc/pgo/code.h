@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "core/fp.h"
+#include "core/core.h"
 
 /* cffi-begin guarded */
 

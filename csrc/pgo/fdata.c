@@ -1,9 +1,5 @@
 #include "pgo/fdata.h"
 
-#include "core/array.h"
-#include "core/digits.h"
-#include "core/guard.h"
-
 enum { COLUMNS = 3, BAD = -1000 };
 
 struct fp_pgo_line {

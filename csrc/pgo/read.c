@@ -1,8 +1,5 @@
 #include "pgo/read.h"
 
-#include "core/array.h"
-#include "core/digits.h"
-#include "core/guard.h"
 #include "pgo/rows.h"
 
 enum { BAD = -1000 };

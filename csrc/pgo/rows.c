@@ -1,7 +1,5 @@
 #include "pgo/rows.h"
 
-#include "core/array.h"
-
 void fp_pgo_begin_rows(struct fp_pgo_reader *r) {
     for (uint32_t k = 0; k < r->n_levels; k++) r->levels[k].stack = 0;
 }

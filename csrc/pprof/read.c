@@ -1,6 +1,5 @@
 #include "pprof/read.h"
 
-#include "core/array.h"
 #include "pprof/read_private.h"
 
 struct fp_pprof_reader *fp_pprof_reader_new(struct fp_model *model, int lenient) {

@@ -21,8 +21,6 @@
  */
 #pragma once
 
-#include "core/batch.h"
-#include "core/buf.h"
 #include "pprof/state.h"
 
 /* cffi-begin guarded */

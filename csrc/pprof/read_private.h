@@ -2,8 +2,6 @@
  * tables, read_samples.c the samples. */
 #pragma once
 
-#include "core/guard.h"
-#include "core/wire.h"
 #include "pprof/read.h"
 
 /* Entries of the tables.  Strings are indices into the string table, functions and mappings are ids of the file.

@@ -1,5 +1,4 @@
 /* The samples of a profile: the second pass. */
-#include "core/array.h"
 #include "pprof/read_private.h"
 
 /* A sample whose fields were located.  Its values are in the batch already. */

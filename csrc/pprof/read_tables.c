@@ -1,5 +1,4 @@
 /* The tables of a profile: read in the first pass, added to the model between the passes. */
-#include "core/array.h"
 #include "pprof/no_address.h"
 #include "pprof/read_private.h"
 

@@ -1,8 +1,7 @@
 /* What the reader of pprof profiles remembers; private to this folder. */
 #pragma once
 
-#include "core/buf.h"
-#include "core/model.h"
+#include "core/core.h"
 
 /* The tables as in the file. */
 struct fp_pprof_tables {

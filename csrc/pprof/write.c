@@ -1,6 +1,5 @@
 #include "pprof/write.h"
 
-#include "core/wire.h"
 #include "pprof/write_private.h"
 
 struct fp_pprof_writer *fp_pprof_writer_new(struct fp_model *model) {

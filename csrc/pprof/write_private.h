@@ -1,8 +1,6 @@
 /* pprof/write_private.h - the functions of write_tables.c that write.c, the samples, uses. */
 #pragma once
 
-#include "core/array.h"
-#include "core/guard.h"
 #include "pprof/write.h"
 
 /* Makes an array cover all ids of a table; new ones are 0, not yet written. */

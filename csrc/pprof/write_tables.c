@@ -1,6 +1,4 @@
 /* Writes the entries of a profile's tables: strings, functions, locations, mappings. */
-#include "core/address.h"
-#include "core/wire.h"
 #include "pprof/no_address.h"
 #include "pprof/write_private.h"
 

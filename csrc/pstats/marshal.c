@@ -1,9 +1,5 @@
 #include "pstats/marshal.h"
 
-#include "core/array.h"
-#include "core/digits.h"
-#include "core/guard.h"
-
 /* The position in the input window. */
 struct pstats_reading {
     struct fp_pstats_marshal *m;

@@ -30,8 +30,7 @@
  */
 #pragma once
 
-#include "core/buf.h"
-#include "core/model.h"
+#include "core/core.h"
 
 /* cffi-begin */
 

@@ -1,7 +1,5 @@
 #include "pstats/read.h"
 
-#include "core/guard.h"
-
 enum { BEGIN, ENTRIES, ROWS, AFTER, END };
 
 struct fp_pstats_reader *fp_pstats_reader_new(struct fp_model *model, int lenient) {

@@ -19,7 +19,6 @@
  */
 #pragma once
 
-#include "core/batch.h"
 #include "pstats/marshal.h"
 
 /* cffi-begin guarded */

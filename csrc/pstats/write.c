@@ -1,8 +1,5 @@
 #include "pstats/write.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-
 enum { KEY_FILE, KEY_LINE, KEY_NAME, KEY_WIDTH };
 enum { CALLER, CALLEE, ARC_WIDTH };
 

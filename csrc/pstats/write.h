@@ -16,10 +16,6 @@
  */
 #pragma once
 
-#include "core/batch.h"
-#include "core/buf.h"
-#include "core/model.h"
-#include "core/utf8_names.h"
 #include "pstats/read.h"
 
 /* cffi-begin guarded */

@@ -1,10 +1,5 @@
 #include "simpleperf/read.h"
 
-#include "core/array.h"
-#include "core/digits.h"
-#include "core/guard.h"
-#include "core/wire.h"
-
 enum record_kind { SAMPLE = 1, LOST, FILE_, THREAD, META, SWITCH };
 enum { HEAD = 12, PATH = 2, SYMBOL = 3, MANGLED = 4 };
 

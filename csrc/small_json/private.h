@@ -1,8 +1,6 @@
 /* small_json/private.h - what the files of this folder share: the state of a reader. */
 #pragma once
 
-#include "core/json_shape.h"
-#include "core/marshal.h"
 #include "small_json/read.h"
 
 enum { FP_SMALL_NUMBERS = 11 };

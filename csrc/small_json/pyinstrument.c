@@ -1,5 +1,3 @@
-#include "core/array.h"
-#include "core/digits.h"
 #include "small_json/private.h"
 
 enum { TOP = 1, RECORDS, RECORD, STACK, NODE, CHILDREN, ODD };

@@ -1,6 +1,3 @@
-#include "core/array.h"
-#include "core/digits.h"
-#include "core/guard.h"
 #include "small_json/private.h"
 
 enum { TOP = 1, FILES_, FILE_, FUNCTIONS, FUNCTION, LINES, LINE_, CENTRES, CENTRE, NODE, CHILDREN };

@@ -1,6 +1,4 @@
 /* Recordings of Safari: samples, then the duration of each. */
-#include "core/array.h"
-#include "core/guard.h"
 #include "small_json/private.h"
 
 enum { TOP = 1, RECORDING, RECORDS, RECORD, SAMPLES, SAMPLE, FRAMES, FRAME, POSITION, DURATIONS };

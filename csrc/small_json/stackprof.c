@@ -1,4 +1,3 @@
-#include "core/array.h"
 #include "small_json/private.h"
 
 enum { TOP = 1, FRAMES, FRAME, EDGES, LINES, LINE_, RAW_, TIMES, ODD };

@@ -1,10 +1,5 @@
 #include "speedscope/read.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-#include "core/json_shape.h"
-#include "core/rows.h"
-
 enum { TOP = 1, SHARED, FRAMES, FRAME, PROFILES, PROFILE, LIST, EVENTS, EVENT, SAMPLES, SAMPLE, NESTED, WEIGHTS };
 /* values; also kinds, without rows of their own: an object or array is in the place of another value */
 enum {

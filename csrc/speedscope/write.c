@@ -1,10 +1,5 @@
 #include "speedscope/write.h"
 
-#include "core/array.h"
-#include "core/digits.h"
-#include "core/guard.h"
-#include "core/json.h"
-
 /* Upper bounds.  FIXED: a row's JSON without a sample's frames; PACKED: a number of a packed row. */
 enum { FIXED = 128, PACKED = 10 };
 

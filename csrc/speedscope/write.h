@@ -19,10 +19,7 @@
  */
 #pragma once
 
-#include "core/utf8_names.h"
-#include "core/batch.h"
-#include "core/buf.h"
-#include "core/model.h"
+#include "core/core.h"
 
 /* cffi-begin guarded */
 

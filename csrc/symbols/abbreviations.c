@@ -1,7 +1,5 @@
 #include "symbols/abbreviations.h"
 
-#include "core/array.h"
-
 /* Reads an abbreviation.  Returns its code, 0 at the end of the table.  OProfile's library for JIT code omits the zeros
  * that end the last table, so the end of the section counts as well. */
 static uint64_t take_abbreviation(struct fp_dwarf_cursor *c, struct fp_dwarf_abbreviation *a) {

@@ -1,7 +1,5 @@
 #include "symbols/functions.h"
 
-#include "core/array.h"
-#include "core/guard.h"
 #include "symbols/lines.h"
 
 enum { MOST_REFERENCES = 16 }; /* followed from a function to its origin, and so on */

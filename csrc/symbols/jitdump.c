@@ -1,9 +1,5 @@
 #include "symbols/jitdump.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-#include "core/model.h"
-#include "core/utf8.h"
 #include "symbols/pairs.h"
 
 enum { MAGIC = 0x4a695444, HEADER = 40, RECORD = 16 };

@@ -1,6 +1,5 @@
 #include "symbols/kallsyms.h"
 
-#include "core/guard.h"
 #include "symbols/pairs.h"
 #include "symbols/starts.h"
 

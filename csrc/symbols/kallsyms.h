@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "core/fp.h"
+#include "core/core.h"
 
 /* cffi-begin guarded */
 

@@ -1,7 +1,5 @@
 #include "symbols/lines.h"
 
-#include "core/array.h"
-#include "core/guard.h"
 #include "symbols/pairs.h"
 #include "symbols/functions.h"
 

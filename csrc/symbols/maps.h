@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "core/fp.h"
+#include "core/core.h"
 
 /* cffi-begin */
 

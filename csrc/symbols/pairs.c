@@ -1,7 +1,5 @@
 #include "symbols/pairs.h"
 
-#include "core/guard.h"
-
 static int in_order(const struct fp_pairs_item *pairs, size_t n) {
     for (size_t i = 1; i < n; i++)
         if (pairs[i].key < pairs[i - 1].key) return 0;

@@ -1,7 +1,7 @@
 /* symbols/pairs.h - sorts pairs of a key and a payload. */
 #pragma once
 
-#include "core/fp.h"
+#include "core/core.h"
 
 struct fp_pairs_item {
     uint64_t key, value;

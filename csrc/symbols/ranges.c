@@ -1,8 +1,5 @@
 #include "symbols/ranges.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-
 void fp_dwarf_ranges_add(struct fp_dwarf_ranges *r, uint64_t low, uint64_t high, uint32_t owner) {
     if (!low || low >= high) return;
     fp_array_room(&r->items, &r->cap, (uint64_t)r->n + 1, sizeof *r->items);

@@ -1,10 +1,5 @@
 #include "symbols/space.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-#include "core/model.h"
-#include "core/hash_key.h"
-
 enum { CACHED = 256, FOUND = 64 }; /* powers of two */
 
 /* A map, as a node of the tree: nodes on its left start at lower addresses, and no child has a higher priority.

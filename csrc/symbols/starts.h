@@ -1,7 +1,7 @@
 /* symbols/starts.h - the symbol at an address, among sorted starts. */
 #pragma once
 
-#include "core/fp.h"
+#include "core/core.h"
 
 /* The last of n starts at `address` or before; -1 if there is none. */
 static inline int64_t fp_starts_last(const uint64_t *starts, size_t n, uint64_t address) {

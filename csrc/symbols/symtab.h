@@ -14,7 +14,7 @@
  */
 #pragma once
 
-#include "core/fp.h"
+#include "core/core.h"
 
 /* cffi-begin guarded */
 

@@ -1,8 +1,5 @@
 #include "symbols/units.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-
 enum attribute {
     AT_NAME = 0x03,
     AT_STMT_LIST = 0x10,

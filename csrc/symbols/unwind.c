@@ -1,7 +1,5 @@
 #include "symbols/unwind.h"
 
-#include "core/array.h"
-#include "core/guard.h"
 #include "symbols/pairs.h"
 #include "symbols/unwind_machine.h"
 

@@ -1,9 +1,5 @@
 #include "tachyon/read.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-#include "core/wire.h"
-
 enum { REPEAT, FULL, SUFFIX, POP_PUSH };
 enum { STATES = 32, HEAD = 13 /* bytes of a record: thread, interpreter, kind */ };
 

@@ -9,8 +9,6 @@
  * within it get the same, so calls of two ids never nest.  A track has the calls of a category in a process; each slot
  * is a thread of the model; slot 0 also has the instants (n, T, p).
  */
-#include "core/digits.h"
-#include "core/hash_key.h"
 #include "trace_event/read_private.h"
 
 /* Of a key: the track, and 64 bits, a hash of the track, the id, the scope, and of S and F the name.  So texts of ids

@@ -8,7 +8,6 @@
  * So all of them nest, and each has its time; in a lane of its own the annotation's time would count twice.  Functions
  * are divided, which then count as two calls; annotations are not.
  */
-#include "core/rows.h"
 #include "trace_event/read_private.h"
 
 static int is_annotation(const struct fp_trace_event_read *r, uint32_t function) {

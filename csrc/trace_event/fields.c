@@ -1,8 +1,6 @@
 /* Fields of an event, and the record of an instant. */
 #include <math.h>
 
-#include "core/counter_value.h"
-#include "core/digits.h"
 #include "trace_event/read_private.h"
 
 void fp_trace_event_start(struct fp_trace_event_read *r, const struct fp_window *in) {

@@ -1,6 +1,3 @@
-#include "core/array.h"
-#include "core/counter_value.h"
-#include "core/rows.h"
 #include "trace_event/read_private.h"
 
 /* By thread and time, then in file order. */

@@ -26,10 +26,6 @@
  */
 #pragma once
 
-#include "core/batch.h"
-#include "core/buf.h"
-#include "core/json_lex.h"
-#include "core/model.h"
 #include "chrome/threads.h"
 
 /* cffi-begin guarded */

@@ -11,8 +11,6 @@
  */
 #pragma once
 
-#include "core/array.h"
-#include "core/guard.h"
 #include "trace_event/read.h"
 
 /* An open call. */

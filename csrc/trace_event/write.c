@@ -1,12 +1,5 @@
 #include "trace_event/write.h"
 
-#include "core/array.h"
-#include "core/counter_value.h"
-#include "core/digits.h"
-#include "core/guard.h"
-#include "core/json.h"
-#include "core/utf8.h"
-
 /* TEXT: maximum length of a payload that becomes the name of its event.  FIXED: maximum length of a row without its
  * name. */
 enum { TEXT = 200, FIXED = 256 };

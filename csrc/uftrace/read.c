@@ -1,8 +1,5 @@
 #include "uftrace/read.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-
 enum { ENTRY, EXIT, LOST, EVENT };
 enum { MAGIC = 5, RECORD = 16, CACHE = 4096, TEXT = 255, PERF_HEAD = 8, PERF_EXIT = 4, PERF_SWITCH = 14 };
 enum { OUT = 0x2000, PREEMPTED = 0x4000 };

@@ -1,9 +1,5 @@
 #include "valgrind/dhat_private.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-#include "core/digits.h"
-
 enum { TOP = 1, POINTS, POINT, FRAMES, TABLE }; /* objects and arrays */
 /* values; where an object or array is in their place, also its kind.  Codes of texts and values of points follow. */
 enum { VERSION = 10, PID, END_TIME, PEAK_TIME, LIFETIMES, ACCESSES, NOT_POINT, NOT_FRAMES, INDEX, ENTRY, TEXT };

@@ -1,7 +1,6 @@
 /* valgrind/dhat_private.h - between reading a DHAT profile and its rows. */
 #pragma once
 
-#include "core/json_shape.h"
 #include "valgrind/dhat.h"
 
 struct fp_dhat_sums {

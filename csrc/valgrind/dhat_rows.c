@@ -1,6 +1,4 @@
 /* Stacks of a DHAT profile -> rows. */
-#include "core/array.h"
-#include "core/guard.h"
 #include "valgrind/dhat_private.h"
 
 /* The end of the run of places from `first` on that form one frame: inlined functions share the address of their

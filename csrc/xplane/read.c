@@ -1,11 +1,5 @@
 #include "xplane/read.h"
 
-#include "core/array.h"
-#include "core/digits.h"
-#include "core/guard.h"
-#include "core/overlap_lanes.h"
-#include "core/wire.h"
-
 /* Kinds of messages that are entered. */
 enum kind { SPACE, PLANE, LINE, ENTRY, META, STAT_ENTRY, STAT_META, KINDS };
 __extension__ typedef __int128 int128;

@@ -11,8 +11,6 @@
  * If two logs were concatenated, the second header appears in place of a record.  In version 1 it begins like an
  * argument record, but without its function record.
  */
-#include "core/array.h"
-#include "core/guard.h"
 #include "xray/private.h"
 
 enum { RECORD = 32, RING = 4096 };

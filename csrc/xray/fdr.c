@@ -6,8 +6,6 @@
 #include "xray/private.h"
 #include "xray/records.h"
 
-#include "core/guard.h"
-
 /* The position of the next record in a buffer. */
 enum {
     BETWEEN = 0,  /* before a buffer's extents record */

@@ -1,5 +1,4 @@
 /* Common to all XRay logs: the file header, and the names of function ids. */
-#include "core/array.h"
 #include "xray/private.h"
 
 /* Initial size of the array of small ids, and its growth for each id named: 64 KiB, and 256 bytes, so that one id in a

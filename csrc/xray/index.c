@@ -10,8 +10,6 @@
  *
  * In lenient mode extents may be damaged, so the beginning of the next buffer is searched in all bytes.
  */
-#include "core/array.h"
-#include "core/guard.h"
 #include "xray/private.h"
 #include "xray/records.h"
 

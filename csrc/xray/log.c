@@ -1,8 +1,6 @@
 /* A log as a whole: its memory and its mode. */
 #include "xray/private.h"
 
-#include "core/guard.h"
-
 struct fp_xray *fp_xray_new(struct fp_model *model, int lenient) {
     struct fp_xray *x = fp_made(sizeof *x);
     x->model = model;

@@ -6,8 +6,6 @@
 #include "xray/private.h"
 #include "xray/records.h"
 
-#include "core/guard.h"
-
 /* Makes *to a decoder with the names of `x`, but without its state. */
 static void make_another(const struct fp_xray *x, struct fp_xray **to) {
     const struct fp_xray_names *known = x->names; /* those in its array; it uses FP_NEEDS for others */

@@ -12,8 +12,6 @@
  * The layout that LLVM's own reader expects has no file header, and a block header before each record, whose size is
  * ignored.
  */
-#include "core/array.h"
-#include "core/guard.h"
 #include "xray/private.h"
 
 enum { AT_BLOCK = 0, AT_RECORD = 1 };

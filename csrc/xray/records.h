@@ -31,7 +31,7 @@
  */
 #pragma once
 
-#include "core/fp.h"
+#include "core/core.h"
 
 /* First byte of a metadata record: kind << 1 | 1. */
 enum {

@@ -1,7 +1,5 @@
 #include "xray/write.h"
 
-#include "core/array.h"
-#include "core/counter_value.h"
 #include "xray/records.h"
 
 /* A source other than an FDR log has no buffers, or very long ones: they end at this size. */

@@ -6,9 +6,7 @@
  */
 #pragma once
 
-#include "core/batch.h"
-#include "core/buf.h"
-#include "core/model.h"
+#include "core/core.h"
 
 /* cffi-begin guarded */
 

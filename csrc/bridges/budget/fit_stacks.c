@@ -3,8 +3,6 @@
 #include <math.h>
 
 #include "bridges/budget/bins.h"
-#include "core/array.h"
-#include "core/guard.h"
 
 /* Upper bounds.  PACKED: a packed row without its values; NUMBER: one value. */
 enum { PACKED = 64, NUMBER = 10 };

@@ -1,8 +1,6 @@
 #include "bridges/budget/fit_timeline.h"
 
 #include "bridges/budget/bins.h"
-#include "core/array.h"
-#include "core/guard.h"
 
 /* PINNED: the rank of calls that contain an event.  PACKED: an upper bound of a packed row without its payload. */
 enum { PINNED = FP_FIT_TIMELINE_RANKS, NEW_THREAD = 8, NEW_CPU = 16, NEW_PART = 32, PACKED = 48 };

@@ -1,5 +1,4 @@
 #include "bridges/estimate/estimate_private.h"
-#include "core/guard.h"
 
 struct fp_estimate *fp_estimate_new(struct fp_model *model, uint32_t by, double prune) {
     struct fp_estimate *e = fp_made(sizeof *e);

@@ -1,5 +1,4 @@
 #include "bridges/estimate/estimate_private.h"
-#include "core/guard.h"
 
 void fp_estimate_flow_free(struct fp_estimate_flow *f) {
     if (!f) return;

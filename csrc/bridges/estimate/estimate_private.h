@@ -11,7 +11,6 @@
 #include <math.h>
 
 #include "bridges/estimate/estimate.h"
-#include "core/array.h"
 
 /* ---- sums ---- */
 

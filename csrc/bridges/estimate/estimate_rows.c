@@ -1,5 +1,4 @@
 #include "bridges/estimate/estimate_private.h"
-#include "core/guard.h"
 
 static const double ROUNDING = 1e-9; /* shares below this are the rounding of doubles */
 static const uint64_t WHOLE = (uint64_t)1 << 63;

@@ -1,6 +1,4 @@
 #include "bridges/estimate/estimate_private.h"
-#include "core/guard.h"
-#include "core/memory.h"
 
 enum { FULL_BYTES = 32 << 20 }; /* of places; beyond it they are squeezed */
 enum { SHORT = 24 };            /* entries up to this many are sorted by insertion */

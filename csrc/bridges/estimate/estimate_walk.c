@@ -1,5 +1,4 @@
 #include "bridges/estimate/estimate_private.h"
-#include "core/guard.h"
 
 /* Arcs visited for each allowed context. */
 enum { STEPS = 64 };

@@ -1,8 +1,5 @@
 #include "bridges/fold/arc_runs.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-
 enum { COUNTERS = FP_ARC_WIDTH - FP_MERGE_KEY };
 
 /* ---- packing ------------------------------------------------------------ */

@@ -1,8 +1,5 @@
 #include "bridges/fold/durations.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-
 enum { FUNCTION = 0, PAGE = 1, WIDTH = 2 }; /* columns of `pages` */
 #if defined(FP_DEBUG)
 enum { SOME_CALLS = 2, MANY_CALLS = 4, INDEXES = 2 }; /* so that tests and fuzzers reach them */

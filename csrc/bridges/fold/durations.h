@@ -13,7 +13,7 @@
  */
 #pragma once
 
-#include "core/model.h"
+#include "core/core.h"
 
 enum { FP_DURATIONS_BITS = 6, FP_DURATIONS_PAGE = 8 }; /* 2^6 buckets a power of two */
 enum { FP_DURATIONS_PAGES = 472 };                     /* of 64 bits: (64 - 6) * 64 + 64 buckets, rounded up */

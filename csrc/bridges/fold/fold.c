@@ -1,7 +1,4 @@
 #include "bridges/fold/fold_private.h"
-#include "core/array.h"
-#include "core/guard.h"
-#include "core/sort.h"
 
 enum { FIRST_FRAMES = 4 }; /* threads may be millions */
 

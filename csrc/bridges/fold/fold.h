@@ -50,10 +50,7 @@
  */
 #pragma once
 
-#include "core/batch.h"
-#include "core/merge.h"
-#include "core/model.h"
-#include "core/shares.h"
+#include "core/core.h"
 
 /* cffi-begin guarded */
 

@@ -1,6 +1,4 @@
 #include "bridges/fold/fold_private.h"
-#include "core/guard.h"
-#include "core/memory.h"
 
 /* The index is at most half full, so non-adversarial arcs lie within 60 slots. */
 enum { SLOTS_PER_ARC = 8, FIRST_ARCS = 512, FIRST_SHIFT = 64 - 12, FAR_ARC = FP_FAR / 4 };

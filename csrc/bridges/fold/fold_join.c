@@ -1,5 +1,4 @@
 #include "bridges/fold/fold_private.h"
-#include "core/guard.h"
 
 /* Divides the threads of a timeline among several folds, each of which folds only the rows of its share.
  *

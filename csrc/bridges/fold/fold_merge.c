@@ -1,8 +1,4 @@
 #include "bridges/fold/fold_private.h"
-#include "core/array.h"
-#include "core/digits.h"
-#include "core/guard.h"
-#include "core/wire.h"
 
 /* Contexts from sorted runs.
  *

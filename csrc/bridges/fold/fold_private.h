@@ -13,7 +13,6 @@
 #include "bridges/fold/durations.h"
 #include "bridges/fold/fold.h"
 #include "bridges/sums/name_order.h"
-#include "core/buf.h"
 
 /* What distinguishes contexts: a row of fp_fold's `groups`. */
 enum fp_group_col { FP_GROUP_PID = 0, FP_GROUP_TID = 1, FP_GROUP_INPUT = 2, FP_GROUP_CPU = 3, FP_GROUP_WIDTH = 4 };

@@ -1,7 +1,4 @@
 #include "bridges/fold/fold_private.h"
-#include "core/array.h"
-#include "core/guard.h"
-#include "core/sort.h"
 
 /* Arcs and nodes as sorted records, for spilling or for rows; drops the spilled ones. */
 

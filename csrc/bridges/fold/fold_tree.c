@@ -1,5 +1,4 @@
 #include "bridges/fold/fold_private.h"
-#include "core/guard.h"
 
 /* Contexts as sorted records.
  *

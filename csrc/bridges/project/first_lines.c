@@ -1,7 +1,6 @@
 #include "bridges/project/first_lines.h"
 
 #include "bridges/project/project_private.h"
-#include "core/array.h"
 
 void fp_first_lines_clear(struct fp_first_lines *l) {
     free(l->of);

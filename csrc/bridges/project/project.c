@@ -1,6 +1,4 @@
 #include "bridges/project/project_private.h"
-#include "core/guard.h"
-#include "core/memory.h"
 
 struct fp_project *fp_project_new(struct fp_model *model, int per_thread, int inline_calls) {
     struct fp_project *s = fp_made(sizeof *s);

@@ -1,5 +1,4 @@
 #include "bridges/project/project_private.h"
-#include "core/address.h"
 
 /* Graphs use Callgrind's name for an unknown file. */
 static uint32_t known_file(const struct fp_project *s, uint32_t file) {

@@ -8,7 +8,6 @@
 #pragma once
 
 #include "bridges/project/project.h"
-#include "core/array.h"
 
 /* The words of a position: a row of a table of graph positions.  The address takes two. */
 enum {

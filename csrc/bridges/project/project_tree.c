@@ -1,6 +1,4 @@
 #include "bridges/project/project_private.h"
-#include "core/guard.h"
-#include "core/memory.h"
 
 void fp_project_nodes(struct fp_project *s) {
     const uint32_t need = s->model->stacks.n, had = s->cap_nodes;

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "core/fp.h"
+#include "core/core.h"
 
 /* cffi-begin guarded */
 

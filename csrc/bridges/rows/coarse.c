@@ -1,8 +1,5 @@
 #include "bridges/rows/coarse.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-
 struct fp_coarse *fp_coarse_new(struct fp_model *model, uint32_t by) {
     struct fp_coarse *c = fp_made(sizeof *c);
     c->model = model;

@@ -1,10 +1,5 @@
 #include "bridges/rows/filter.h"
 
-#include "core/address.h"
-#include "core/array.h"
-#include "core/guard.h"
-#include "core/select.h"
-
 enum { NO = 1, YES = 2 }; /* answers */
 enum { BLOCK = 1024 };    /* rows moved together */
 

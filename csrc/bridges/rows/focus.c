@@ -1,9 +1,6 @@
 #include "bridges/rows/focus.h"
 
 #include "bridges/rows/transform.h"
-#include "core/address.h"
-#include "core/array.h"
-#include "core/guard.h"
 
 #define OUTSIDE UINT32_MAX
 enum { BLOCK = 1024 }; /* rows moved together */

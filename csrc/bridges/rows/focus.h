@@ -11,10 +11,7 @@
  */
 #pragma once
 
-#include "core/batch.h"
-#include "core/buf.h"
-#include "core/model.h"
-#include "core/select.h"
+#include "core/core.h"
 
 /* cffi-begin guarded */
 

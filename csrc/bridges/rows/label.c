@@ -1,8 +1,5 @@
 #include "bridges/rows/label.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-
 struct fp_label_rows *fp_label_rows_new(struct fp_model *model, const uint32_t *given, uint32_t n) {
     struct fp_label_rows *l = fp_made(sizeof *l);
     l->model = model;

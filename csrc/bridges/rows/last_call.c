@@ -1,8 +1,5 @@
 #include "bridges/rows/last_call.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-
 struct fp_last_call *fp_last_call_new(struct fp_model *model) {
     struct fp_last_call *l = fp_made(sizeof *l);
     l->model = model;

@@ -1,8 +1,5 @@
 #include "bridges/rows/leaves.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-
 struct fp_leaves *fp_leaves_new(struct fp_model *model) {
     struct fp_leaves *l = fp_made(sizeof *l);
     l->model = model;

@@ -9,9 +9,7 @@
  */
 #pragma once
 
-#include "core/batch.h"
-#include "core/model.h"
-#include "core/select.h"
+#include "core/core.h"
 
 /* cffi-begin guarded */
 

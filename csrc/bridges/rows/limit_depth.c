@@ -1,8 +1,5 @@
 #include "bridges/rows/limit_depth.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-
 struct fp_limit_depth *fp_limit_depth_new(struct fp_model *model, uint64_t limit) {
     struct fp_limit_depth *s = fp_made(sizeof *s);
     s->model = model;

@@ -1,8 +1,6 @@
 #include "bridges/rows/nest.h"
 
 #include "bridges/rows/open_calls.h"
-#include "core/array.h"
-#include "core/guard.h"
 
 struct fp_nest_thread {
     struct fp_open_calls calls;

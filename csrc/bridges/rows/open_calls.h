@@ -9,8 +9,7 @@
  */
 #pragma once
 
-#include "core/array.h"
-#include "core/model.h"
+#include "core/core.h"
 
 /* The open calls of one thread.  All zero: none yet. */
 struct fp_open_calls {

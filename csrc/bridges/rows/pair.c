@@ -1,8 +1,5 @@
 #include "bridges/rows/pair.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-
 static uint32_t counterpart(const struct fp_pair *p, uint32_t function) {
     return function < p->n_to_function ? p->to_function[function] : 0;
 }

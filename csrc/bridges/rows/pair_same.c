@@ -9,9 +9,6 @@
  * paired, then the others in the order of their lines if they are as many on both sides.
  */
 #include "bridges/rows/pair.h"
-#include "core/array.h"
-#include "core/digits.h"
-#include "core/guard.h"
 
 enum {
     OLD = 1,

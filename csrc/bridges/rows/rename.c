@@ -1,8 +1,5 @@
 #include "bridges/rows/rename.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-
 static struct fp_rename_strings *strings_of(struct fp_rename *r, int what) {
     if (what == FP_RENAME_OBJECT) return &r->objects;
     return what == FP_RENAME_FUNCTION ? &r->names : &r->files;

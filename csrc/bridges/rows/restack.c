@@ -1,9 +1,5 @@
 #include "bridges/rows/restack.h"
 
-#include "core/address.h"
-#include "core/array.h"
-#include "core/guard.h"
-
 /* chain_of is also called without a guard (core/guard.h): it and what it calls check what they allocate. */
 
 static int add_alike(struct fp_restack *r, uint32_t function) {

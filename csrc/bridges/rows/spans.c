@@ -1,8 +1,6 @@
 #include "bridges/rows/spans.h"
 
 #include "bridges/rows/open_calls.h"
-#include "core/array.h"
-#include "core/guard.h"
 
 struct fp_spans_thread {
     struct fp_open_calls calls;

@@ -1,8 +1,5 @@
 #include "bridges/rows/tag.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-
 struct fp_tag *fp_tag_new(struct fp_model *model, int by_thread) {
     struct fp_tag *t = fp_made(sizeof *t);
     t->model = model;

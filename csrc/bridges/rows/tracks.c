@@ -1,9 +1,5 @@
 #include "bridges/rows/tracks.h"
 
-#include "core/array.h"
-#include "core/counter_value.h"
-#include "core/guard.h"
-
 struct fp_tracks *fp_tracks_new(const struct fp_model *model, uint32_t room) {
     struct fp_tracks *t = fp_made(sizeof *t);
     t->model = model;

@@ -1,8 +1,6 @@
 #include "bridges/rows/transform.h"
 
 #include "bridges/rows/open_calls.h"
-#include "core/array.h"
-#include "core/guard.h"
 
 struct fp_transform *fp_transform_new(struct fp_model *model) {
     struct fp_transform *t = fp_made(sizeof *t);

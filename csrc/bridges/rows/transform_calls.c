@@ -1,6 +1,5 @@
 #include "bridges/rows/open_calls.h"
 #include "bridges/rows/transform.h"
-#include "core/array.h"
 
 /* A thread's open calls, and what the rows show of them. */
 struct fp_transform_thread {

@@ -1,7 +1,5 @@
 #include "bridges/rows/unnamed.h"
 
-#include "core/array.h"
-
 struct fp_unnamed *fp_unnamed_new(void) {
     return calloc(1, sizeof(struct fp_unnamed));
 }

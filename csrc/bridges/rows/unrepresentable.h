@@ -1,8 +1,7 @@
 /* bridges/rows/unrepresentable.h - counts the entries of a model that some targets cannot represent. */
 #pragma once
 
-#include "core/batch.h"
-#include "core/model.h"
+#include "core/core.h"
 
 /* cffi-begin guarded */
 

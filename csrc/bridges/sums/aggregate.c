@@ -1,9 +1,6 @@
 #include "bridges/sums/aggregate.h"
 
 #include "bridges/sums/aggregate_private.h"
-#include "core/array.h"
-#include "core/guard.h"
-#include "core/memory.h"
 
 struct fp_aggregate *fp_aggregate_new(struct fp_model *model, uint32_t mode) {
     struct fp_aggregate *a = fp_made(sizeof *a);

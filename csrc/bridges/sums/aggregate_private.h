@@ -3,7 +3,6 @@
 
 #include "bridges/sums/aggregate.h"
 #include "bridges/sums/packed.h"
-#include "core/buf.h"
 
 /* A packed block of one function, all of it in memory. */
 struct fp_aggregate_block {

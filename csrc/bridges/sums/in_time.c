@@ -1,7 +1,5 @@
 #include "bridges/sums/in_time.h"
 
-#include "core/guard.h"
-
 /* Precedes the values of a row, 8 bytes each. */
 struct fp_in_time_head {
     uint32_t stack, thread, label, unused;

@@ -9,9 +9,7 @@
  */
 #pragma once
 
-#include "core/batch.h"
-#include "core/buf.h"
-#include "core/rounds.h"
+#include "core/core.h"
 
 /* cffi-begin guarded */
 

@@ -1,7 +1,6 @@
 #include "bridges/sums/lines_merge.h"
 
 #include "bridges/sums/name_order.h"
-#include "core/guard.h"
 
 /* An input; rows[at ..] are not read yet. */
 struct input {

@@ -1,7 +1,5 @@
 #include "bridges/sums/name_order.h"
 
-#include "core/guard.h"
-
 void fp_name_order_clear(struct fp_name_order *o) {
     FP_FREE(o->rank_of_string, o->rank_of_function, o->strings);
     o->rank_of_string = o->rank_of_function = o->strings = NULL;

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "core/model.h"
+#include "core/core.h"
 
 struct fp_name_order {
     const struct fp_model *model; /* borrowed */

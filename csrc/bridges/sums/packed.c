@@ -1,9 +1,5 @@
 #include "bridges/sums/packed.h"
 
-#include "core/array.h"
-#include "core/buf.h"
-#include "core/guard.h"
-
 enum {
     KIND = 7,
     PACKED_FILE = 8,

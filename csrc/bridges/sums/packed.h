@@ -21,8 +21,6 @@
 #pragma once
 
 #include "bridges/sums/name_order.h"
-#include "core/batch.h"
-#include "core/model.h"
 
 /* One row.  `values` has as many columns as the cursor or block that it belongs to. */
 struct fp_packed_row {

@@ -1,8 +1,5 @@
 #include "bridges/sums/scale.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-
 __extension__ typedef __int128 i128;
 
 static const char what[] = "a weighted value", calls[] = "a weighted number of calls or jumps", most[] = "2^63 - 1";

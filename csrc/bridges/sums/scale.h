@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "core/batch.h"
+#include "core/core.h"
 
 /* cffi-begin guarded */
 

@@ -1,7 +1,5 @@
 #include "bridges/sums/stack_order.h"
 
-#include "core/guard.h"
-
 /* ---- rows ---- */
 
 enum { KEYS = 8 };

@@ -1,10 +1,6 @@
 #include "bridges/sums/sum.h"
 
 #include "bridges/sums/stack_order.h"
-#include "core/array.h"
-#include "core/guard.h"
-#include "core/memory.h"
-#include "core/sort.h"
 
 /* Rows are looked up in groups, to overlap cache misses. */
 enum { GROUP = 32, WIDTH = 3 };

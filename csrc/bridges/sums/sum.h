@@ -22,8 +22,6 @@
 
 #include "bridges/sums/name_order.h"
 #include "bridges/sums/walk.h"
-#include "core/batch.h"
-#include "core/model.h"
 
 /* cffi-begin guarded */
 

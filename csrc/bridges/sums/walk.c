@@ -1,8 +1,5 @@
 #include "bridges/sums/walk.h"
 
-#include "core/array.h"
-#include "core/guard.h"
-
 __extension__ typedef __int128 int128;
 
 struct fp_walk_sum { /* hides the type from the header */

@@ -21,8 +21,7 @@
  */
 #pragma once
 
-#include "core/merge.h"
-#include "core/model.h"
+#include "core/core.h"
 
 #define FP_WALK_ROW ((uint64_t)1 << 63)
 
