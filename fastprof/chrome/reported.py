@@ -1,7 +1,5 @@
 """Counts and warnings of this folder, which are also those of formats with such samples."""
 
-from __future__ import annotations
-
 from fastprof.core.reported import reported
 
 REPORTED = reported(

@@ -3,6 +3,4 @@
 The value types: executions of a place, calls of a target (the leaf), entries of a function.
 """
 
-from __future__ import annotations
-
 NAMES = ("samples", "calls", "entries")

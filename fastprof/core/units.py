@@ -1,7 +1,5 @@
 """Units by their names in value types: the factor to the smallest one of their kind."""
 
-from __future__ import annotations
-
 TIMES = {
     "nanoseconds": 1,
     "ns": 1,

@@ -4,8 +4,6 @@ Names of those are empty or, as in Callgrind's files, `???`.  In JSON, CSV and P
 and SQL they have no value.  Text for people may show `???`.
 """
 
-from __future__ import annotations
-
 UNKNOWN = ("", "???")
 UNKNOWN_BYTES = (b"", b"???")
 

@@ -1,7 +1,5 @@
 """Texts of rows left out to fit an output."""
 
-from __future__ import annotations
-
 from fastprof.core.reported import reported
 
 _CHEAP = "less than {share} of the total ({shares} together)"

@@ -4,8 +4,6 @@ docs/formats/archive.md lists the values.  zstandard counts offsets from the end
 front: then all earlier archives stay readable.
 """
 
-from __future__ import annotations
-
 DICTIONARY = (
     # sections as common formats have them
     b"\xa6dviewhtimelinedname`gcreatornfastprof 0.1.0fformatktrace-eventfnbytes\x19\xff\xffemtime\x1b\x18\xd7[\x84#"

@@ -1,7 +1,5 @@
 """Tables for data frames and databases: Parquet, and Arrow's IPC streams.  See docs/tables.md."""
 
-from __future__ import annotations
-
 from fastprof.core.engine import MAYBE, NO, STACKS_AT_A_TIME, SURE, Capabilities, Format
 
 _TABLE = Capabilities(

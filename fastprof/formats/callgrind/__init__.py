@@ -1,7 +1,5 @@
 """Callgrind and Cachegrind, which share the syntax of their lines.  See docs/formats/callgrind.md and cachegrind.md."""
 
-from __future__ import annotations
-
 from fastprof.core import lazy_re as re
 from fastprof.core.engine import MAYBE, NO, SURE, Capabilities, Format
 from fastprof.core.options import Option, Switch

@@ -1,7 +1,5 @@
 """Profiles of the Firefox Profiler: JSON.  See docs/formats/firefox.md."""
 
-from __future__ import annotations
-
 from fastprof.core.engine import MAYBE, NO, SURE, Budget, Capabilities, Format
 from fastprof.core.options import BUDGET, MAX_MEMORY, SPLIT, Option, Switch
 

@@ -1,7 +1,5 @@
 """gprof's gmon.out, which programs compiled with -pg write, and what gprof prints.  See docs/formats of each."""
 
-from __future__ import annotations
-
 from fastprof.core import lazy_re as re
 from fastprof.core.engine import NO, SURE, Format
 from fastprof.symbols import DEMANGLE, SYMBOLS

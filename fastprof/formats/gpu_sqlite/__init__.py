@@ -1,7 +1,5 @@
 """SQLite databases of Nsight Systems (nsys export) and ROCm's profilers (rocpd).  See docs/formats/gpu-sqlite.md."""
 
-from __future__ import annotations
-
 from fastprof.core.engine import NO, SURE, Format
 from fastprof.core.options import MAX_MEMORY
 

@@ -1,7 +1,5 @@
 """Text profiles of allocators, Go and Java: heaps, contention, threads, counts.  See docs/formats/heap.md."""
 
-from __future__ import annotations
-
 from fastprof.core import lazy_re as re
 from fastprof.core.engine import NO, SURE, Format
 from fastprof.symbols import SYMBOLS

@@ -1,7 +1,5 @@
 """V8's sampling heap profiles (.heapprofile).  See docs/formats/heapprofile.md."""
 
-from __future__ import annotations
-
 from fastprof.core import lazy_re as re
 from fastprof.core.engine import NO, SURE, Format
 

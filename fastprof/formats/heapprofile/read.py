@@ -1,7 +1,5 @@
 """Reads V8's heap profiles (csrc/heapprofile/read.h)."""
 
-from __future__ import annotations
-
 from fastprof.core._c import lib
 from fastprof.core.c_memory import owned
 from fastprof.core.model import Part, ValueType

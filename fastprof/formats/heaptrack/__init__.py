@@ -1,7 +1,5 @@
 """Recordings of heaptrack, KDE's heap profiler.  See docs/formats/heaptrack.md."""
 
-from __future__ import annotations
-
 from fastprof.core import lazy_re as re
 from fastprof.core.engine import NO, SURE, Format
 

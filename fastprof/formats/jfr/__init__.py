@@ -1,7 +1,5 @@
 """Flight recordings of Java virtual machines (JFR), by the JDK, async-profiler and others.  See docs/formats/jfr.md."""
 
-from __future__ import annotations
-
 from fastprof.core.engine import NO, SURE, Format
 from fastprof.core.options import MAX_MEMORY, Option, Switch
 

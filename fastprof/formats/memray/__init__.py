@@ -1,7 +1,5 @@
 """Captures of memray, Bloomberg's memory profiler for Python.  See docs/formats/memray.md."""
 
-from __future__ import annotations
-
 from fastprof.core.engine import NO, SURE, Format
 from fastprof.symbols import DEBUG_DIRS, DEMANGLE, FORCE_SYMBOLS, SYMBOLIZE, SYMBOLS, SYSROOT
 

@@ -1,7 +1,5 @@
 """Counts and warnings of this room: those that csrc/memray/read.h declares."""
 
-from __future__ import annotations
-
 from fastprof.core.reported import reported
 
 REPORTED = reported("fp_memray")

@@ -1,7 +1,5 @@
 """Recordings of Austin, a sampler for Python, in its binary format MOJO.  See docs/formats/mojo.md."""
 
-from __future__ import annotations
-
 from fastprof.core.engine import NO, SURE, Format
 
 

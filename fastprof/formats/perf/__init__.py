@@ -1,7 +1,5 @@
 """perf.data, the recordings of Linux's `perf record`: files, pipes and directories.  See docs/formats/perf.md."""
 
-from __future__ import annotations
-
 import os
 
 from fastprof.core.branches import BRANCHES

@@ -1,7 +1,5 @@
 """Reads profiles of cProfile (csrc/pstats/read.h)."""
 
-from __future__ import annotations
-
 from fastprof.core._c import lib
 from fastprof.core.c_memory import owned
 from fastprof.core.model import Part, ValueType

@@ -1,7 +1,5 @@
 """Samples of Android's simpleperf, as `report-sample --protobuf` writes them.  See docs/formats/simpleperf.md."""
 
-from __future__ import annotations
-
 from fastprof.core.engine import NO, SURE, Format
 
 

@@ -1,7 +1,5 @@
 """Profiles in JSON that need few lines each.  See docs/formats of each."""
 
-from __future__ import annotations
-
 from fastprof.core import lazy_re as re
 from fastprof.core.engine import NO, SURE, Format
 

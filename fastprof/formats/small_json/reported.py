@@ -1,7 +1,5 @@
 """Counts and warnings of this folder."""
 
-from __future__ import annotations
-
 from fastprof.core.reported import reported
 
 REPORTED = reported("fp_small_json")

@@ -1,7 +1,5 @@
 """speedscope's JSON.  See docs/formats/speedscope.md."""
 
-from __future__ import annotations
-
 from fastprof.core.engine import MAYBE, NO, SURE, Budget, Capabilities, Format
 from fastprof.core.options import BUDGET, SPLIT, Option, Switch
 

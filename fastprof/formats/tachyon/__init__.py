@@ -1,7 +1,5 @@
 """Recordings of Python 3.15's sampling profiler (Tachyon).  See docs/formats/tachyon.md."""
 
-from __future__ import annotations
-
 from fastprof.core.engine import NO, SURE, Format
 
 

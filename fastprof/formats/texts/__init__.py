@@ -1,7 +1,5 @@
 """Profiles that programs print as text: a line for each frame, or each sample.  See docs/formats of each."""
 
-from __future__ import annotations
-
 from fastprof.core import lazy_re as re
 from fastprof.core.engine import MAYBE, NO, SURE, Format
 

@@ -1,8 +1,6 @@
 """Chrome's Trace Event JSON, for Perfetto's UI, chrome://tracing and speedscope; and V8's samples.  See
 docs/formats/trace-event.md."""
 
-from __future__ import annotations
-
 from fastprof.core.engine import MAYBE, NO, Budget, Capabilities, Format
 from fastprof.core.options import BUDGET, SPLIT, Option, Switch
 

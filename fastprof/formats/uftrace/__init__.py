@@ -1,7 +1,5 @@
 """Data directories of uftrace, which records calls of functions.  See docs/formats/uftrace.md."""
 
-from __future__ import annotations
-
 import os
 import re
 

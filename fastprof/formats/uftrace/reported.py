@@ -1,7 +1,5 @@
 """Counts and warnings of this folder: those that csrc/uftrace/read.h declares, and these."""
 
-from __future__ import annotations
-
 from fastprof.core.reported import reported
 
 REPORTED = reported(

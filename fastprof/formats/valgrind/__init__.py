@@ -1,7 +1,5 @@
 """Valgrind's heap profilers: Massif (text) and DHAT (JSON).  See docs/formats/massif.md and docs/formats/dhat.md."""
 
-from __future__ import annotations
-
 from fastprof.core import lazy_re as re
 from fastprof.core.engine import NO, SURE, Format
 from fastprof.core.options import Kind, Option

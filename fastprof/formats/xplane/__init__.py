@@ -1,7 +1,5 @@
 """Profiles of XLA (XSpace), which JAX, TensorFlow and PyTorch/XLA write.  See docs/formats/xplane.md."""
 
-from __future__ import annotations
-
 import re
 
 from fastprof.core.engine import NO, SURE, Format

@@ -1,7 +1,5 @@
 """LLVM XRay logs: flight data recorder (FDR), basic and profiling mode.  See docs/formats/xray.md."""
 
-from __future__ import annotations
-
 from fastprof.core.engine import MAYBE, NO, SURE, Capabilities, Format
 from fastprof.core.options import Option, Text
 from fastprof.symbols import DEMANGLE, SYMBOLS

@@ -1,7 +1,5 @@
 """The main loop of a pool worker: reads jobs and writes records, one line of JSON each."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
