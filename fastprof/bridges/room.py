@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import fp_table
 from fastprof.core.model import Batch, Model
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_table
 
 STACK_BYTES = 8 + 22 + 2 * 4  # in the model: a row, its part of the index, and two arrays for sorting
 LEAST_NODES = 8192  # with fewer, walks would dominate the time

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fastprof.bridges import SELECT
-from fastprof.core._typing import TYPE_CHECKING
-from fastprof.core.engine import EVERYTHING
+from fastprof.core.engine import EVERYTHING, Input
+from fastprof.core.log import Log
+from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
-
-if TYPE_CHECKING:
-    from fastprof.core.engine import Input
-    from fastprof.core.log import Log
-    from fastprof.core.model import Batch, Model
 
 
 def selected(

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from fastprof.chrome.reported import REPORTED
 from fastprof.chrome.threads import ThreadNames
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import fp_batch, fp_err, fp_json, fp_window
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import FormatError, check
 from fastprof.core.log import Log
@@ -16,9 +16,6 @@ from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT
 from fastprof.core.reported import counts_of
 from fastprof.core.spill import Spilled
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_json, fp_window
 
 _BLOCK = 8 * lib.FP_CHROME_KEPT  # bytes of a column
 

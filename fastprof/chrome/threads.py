@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import Any, fp_buf, fp_chrome_id, fp_chrome_ids
 from fastprof.core.model import Model, Part
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_buf, fp_chrome_id, fp_chrome_ids
 
 _NO_ID = (1 << 32) - 1
 _LANES = 1 << 31  # lanes get numbers below this, which viewers accept

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastprof.cli.text import Screen, percent, print_csv, print_rest, print_table, short_names
 from fastprof.cli.top import with_other_values
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.engine import Format
 from fastprof.core.figures import Scale
 from fastprof.core.messages import counted
 from fastprof.verbs.top import Top
@@ -13,7 +14,6 @@ from fastprof.verbs.top.matrix import Matrix, Row
 if TYPE_CHECKING:
     import argparse
 
-    from fastprof.core.engine import Format
 
 _MOST_COLUMNS = 8  # printed as text; files have all
 

@@ -13,7 +13,8 @@ from fastprof.cli.budget import Answer, print_answer, refuse_output
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import Screen, markdown_text, print_csv, print_rest, print_table, shortened_by
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import Any
+from fastprof.core.engine import Format
 from fastprof.core.errors import FastprofError, UsageError, printable
 from fastprof.core.messages import counted
 from fastprof.core.options import checked
@@ -21,9 +22,6 @@ from fastprof.core.urls import shown
 from fastprof.verbs.reads import Reads
 from fastprof.verbs.trend import LABELS_OF_INPUTS, Finding, Trend, options, trend
 from fastprof.verbs.trend.series import mean_of
-
-if TYPE_CHECKING:
-    from fastprof.core.engine import Format
 
 DESCRIPTION = """\
 Find which functions changed, by how much and since when, in

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import webbrowser
 from pathlib import Path
 
 from fastprof.cli import arguments, print_message
 from fastprof.cli.messages import Progress, exit_code, print_problems
 from fastprof.cli.parser import Parser
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
 from fastprof.core.made_folders import PrivateFolder
 from fastprof.core.urls import shown
 from fastprof.verbs.report import SUM, options
 from fastprof.verbs.view import PORT, Server, view
-
-if TYPE_CHECKING:
-    import argparse
 
 DESCRIPTION = """\
 Open the page of `fastprof report` in the browser, or with

@@ -1,5 +1,5 @@
 """Replacements for names of `typing`.  Importing it and creating its NamedTuples would take 5 ms of the 32 ms of a
-start."""
+start.  The types of the C core (fastprof/core/_c.pyi) come from here, too: only type checkers know them."""
 
 from collections import namedtuple
 
@@ -11,12 +11,15 @@ if TYPE_CHECKING:
     from typing import Any as Any
     from typing import ClassVar as ClassVar
     from typing import Generic as Generic
+    from typing import Literal as Literal
     from typing import NamedTuple as NamedTuple
     from typing import NoReturn as NoReturn
     from typing import Self as Self
     from typing import TypeVar
+    from typing import Unpack as Unpack
     from typing import overload as overload
 
+    from fastprof.core._c import *  # noqa: F403
     from fastprof.core._c import Pointer, fp_err, fp_fold_tree, fp_merge, fp_walk
 
     T = TypeVar("T")
@@ -27,7 +30,12 @@ if TYPE_CHECKING:
     Numbers = Sequence[int] | Pointer[int]  # a C array is read like a list
     Check = Callable[[int, fp_err], int]  # returns the status; raises an error for a negative one
 else:
-    IO = Any = ClassVar = NoReturn = Self = T = Merger = Pull = Check = Numbers = object
+    IO = Any = ClassVar = NoReturn = Self = T = Unpack = Merger = Pull = Check = Numbers = object
+
+    def __getattr__(name):
+        if not name.startswith(("fp_", "CData", "FFI", "Pointer")):
+            raise AttributeError(name)
+        return globals().setdefault(name, object)
 
     def overload(function):
         return function
@@ -35,6 +43,8 @@ else:
     class Generic:
         def __class_getitem__(cls, parameters):
             return cls
+
+    Literal = Generic
 
     class _Fields(type):
         """Turns a class that derives from NamedTuple into a tuple of its annotated names."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.errors import FastprofError
 from fastprof.core.messages import Message
-from fastprof.core.options import MAX_MEMORY, THREADS, TIME_RANGE, Option, Switch
+from fastprof.core.options import MAX_MEMORY, THREADS, TIME_RANGE, Option, Options, Switch
 
 if TYPE_CHECKING:
     from fastprof.core.model import ValueType
-    from fastprof.core.options import Options
 
 BRANCHES = Option(
     "branches",

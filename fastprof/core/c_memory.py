@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from fastprof.core._c import ffi
-from fastprof.core._typing import TYPE_CHECKING, T
-
-if TYPE_CHECKING:
-    from fastprof.core._c import CData, fp_table
+from fastprof.core._typing import CData, T, fp_table
 
 
 def owned(new: T, free: Callable[[T], None], what: str) -> T:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from fastprof.core._typing import TYPE_CHECKING, Any, NoReturn
+from fastprof.core._typing import FFI, TYPE_CHECKING, Any, NoReturn, fp_err
 from fastprof.core.messages import Message
 
 if TYPE_CHECKING:
-    from fastprof.core._c import FFI, fp_err
     from fastprof.core.model import Model
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import Any, fp_heap_sums
 from fastprof.core.model import ValueType
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_heap_sums
 
 # In the order of enum fp_heap_column; the last one is the default.
 TYPES = [

@@ -14,16 +14,13 @@ from operator import index
 
 from fastprof.core import text_counts
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple, T
+from fastprof.core._typing import TYPE_CHECKING, Any, Literal, NamedTuple, T, fp_table
 from fastprof.core.c_memory import address_of, owned
 from fastprof.core.errors import FastprofError, inputs_of
 from fastprof.core.messages import Message
 from fastprof.core.thread_names import Names
 
 if TYPE_CHECKING:
-    from typing import Literal
-
-    from fastprof.core._c import fp_table
     from fastprof.core.arrow_column import ArrowColumn
     from fastprof.core.times import Span
 

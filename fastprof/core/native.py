@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from fastprof.core._c import lib
-from fastprof.core._typing import TYPE_CHECKING, Any, ClassVar
+from fastprof.core._typing import Any, ClassVar, fp_batch, fp_err, fp_window
 from fastprof.core.engine import Reader
 
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_window
-
-    Answers = Mapping[int, Callable[[Any, fp_batch], int | None]]
+Answers = Mapping[int, Callable[[Any, fp_batch], int | None]]
 
 
 class NativeReader(Reader):

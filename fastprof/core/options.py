@@ -15,13 +15,10 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from functools import lru_cache
 from operator import index
 
-from fastprof.core._typing import TYPE_CHECKING, Any, Generic, T
+from fastprof.core._typing import TYPE_CHECKING, Any, Generic, T, overload
 from fastprof.core.errors import UsageError, usage_error
 from fastprof.core.messages import ARGUMENTS, did_you_mean, nearest
 from fastprof.core.named_alike import accepting
-
-if TYPE_CHECKING:
-    from typing import overload
 
 UINT64 = (1 << 64) - 1
 INT64 = (1 << 63) - 1

@@ -11,12 +11,9 @@ from collections.abc import Callable, Iterable
 from fastprof.core import lazy_re as re
 from fastprof.core import text_counts
 from fastprof.core._c import ffi
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import Any, Pointer
 from fastprof.core.errors import FastprofError, inputs_of
 from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
-
-if TYPE_CHECKING:
-    from fastprof.core._c import Pointer
 
 
 def match_values(part: Part, n_values: int, events: list[ValueType]) -> list[int]:

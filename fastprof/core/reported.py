@@ -19,12 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from fastprof.core._c import ffi
-from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core._typing import Any, CData, NamedTuple
 from fastprof.core.counted import COUNTED
 from fastprof.core.messages import Message, filled
-
-if TYPE_CHECKING:
-    from fastprof.core._c import CData
 
 Words = Mapping[str, tuple[str, str]]  # by code: singular and plural
 

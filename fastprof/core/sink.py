@@ -8,6 +8,7 @@ import stat
 import sys
 from contextlib import suppress
 from operator import index
+from types import TracebackType
 
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, FileError, UsageError, errors_of, printable_lines, raise_as
@@ -17,8 +18,6 @@ from fastprof.core.streams import check_binary, compression_of_name, name_of, st
 from fastprof.core.urls import is_url
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from fastprof.core.remote import Upload
 
 

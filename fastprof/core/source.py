@@ -10,7 +10,9 @@ from contextlib import suppress
 from functools import partial
 from io import FileIO
 from operator import index
+from types import TracebackType
 
+from fastprof.core import lazy_re as re
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, FormatError, UsageError, faulty, raise_as
 from fastprof.core.reported import REPORTED
@@ -30,9 +32,6 @@ from fastprof.core.streams import (
 from fastprof.core.urls import Remote, is_url, shown
 
 if TYPE_CHECKING:
-    import re
-    from types import TracebackType
-
     from fastprof.core.folder import Folder
     from fastprof.core.prefetch import Prefetch
     from fastprof.core.remote import Ranges

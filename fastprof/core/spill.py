@@ -6,12 +6,9 @@ import os
 from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import Any, fp_buf, fp_rounds, fp_window
 from fastprof.core.errors import FastprofError
 from fastprof.core.streams import temporary_failed, temporary_file
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_buf, fp_rounds, fp_window
 
 MOST_ROUNDS = 1 << 34  # bytes that readers of rounds keep in memory: the limit of the C code's counters
 

@@ -6,16 +6,15 @@ import os
 
 from fastprof.core._c import lib
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.options import Options
 from fastprof.core.unknown_names import UNKNOWN_BYTES
 from fastprof.symbols import DEBUG_DIRS, FORCE_SYMBOLS, SYMBOLS, SYSROOT
-from fastprof.symbols.finder import Finder
+from fastprof.symbols.finder import Finder, Names
 from fastprof.symbols.objects import ElfObject
 from fastprof.symbols.symbolizer import Mapping, Mappings, Symbolizer, link_address
 
 if TYPE_CHECKING:
     from fastprof.core.model import Model
-    from fastprof.core.options import Options
-    from fastprof.symbols.finder import Names
 
 
 def mapping_of(model: Model, id_: int) -> tuple[int, Mapping]:

@@ -10,14 +10,11 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from fastprof.core import lazy_re as re
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import Literal
 from fastprof.core.messages import counted
 from fastprof.symbols import llvm_demangler
 
-if TYPE_CHECKING:
-    from typing import Literal
-
-    Demangle = Literal["full", "templates", "short", "none"]
+Demangle = Literal["full", "templates", "short", "none"]
 
 _RUST_HASH = re.compile(r"17h[0-9a-f]{16}E(?=$|[.@])")
 _RUST_HASH_SHOWN = re.compile(r"::h[0-9a-f]{16}(?=$|[ .@])")

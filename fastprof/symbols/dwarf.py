@@ -6,11 +6,10 @@ import posixpath
 from collections.abc import Callable, Mapping
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, CData, NamedTuple, fp_dwarf_bytes, fp_dwarf_frame
 from fastprof.core.c_memory import owned
 
 if TYPE_CHECKING:
-    from fastprof.core._c import CData, fp_dwarf_bytes, fp_dwarf_frame
     from fastprof.symbols.elf import ElfFile
 
 _OF_LINES = {lib.FP_DWARF_LINE: "debug_line", lib.FP_DWARF_LINE_STR: "debug_line_str"}

@@ -26,11 +26,10 @@ import sys
 from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import SymbolError
 
-if TYPE_CHECKING:
-    Bytes = mmap.mmap | bytes | memoryview
+Bytes = mmap.mmap | bytes | memoryview
 
 ET_REL, ET_EXEC, _ET_DYN = 1, 2, 3
 SHT_SYMTAB, SHT_STRTAB, SHT_RELA, SHT_NOTE, SHT_NOBITS, SHT_REL, SHT_DYNSYM = 2, 3, 4, 7, 8, 9, 11

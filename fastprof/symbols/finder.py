@@ -9,7 +9,7 @@ from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.errors import SymbolError
 from fastprof.core.streams import Damaged, compression_of_bytes, decompressed
 from fastprof.symbols import kernel
-from fastprof.symbols.demangle import left_mangled
+from fastprof.symbols.demangle import Demangle, left_mangled
 from fastprof.symbols.elf import ET_EXEC, NOT_ELF
 from fastprof.symbols.file_cache import FileCache, FolderCache
 from fastprof.symbols.jitdump import JitDump, is_jitdump
@@ -17,12 +17,10 @@ from fastprof.symbols.objects import DEBUG_DIRS, MAX_CACHED, ElfObject, cached_o
 from fastprof.symbols.perf_map import PerfMap, is_perf_map
 
 if TYPE_CHECKING:
-    from fastprof.symbols.demangle import Demangle
     from fastprof.symbols.symbolizer import Mapping, Mappings
 
-    Names = ElfObject | PerfMap | JitDump | kernel.Kallsyms
-    Found = tuple[Names | None, str]  # or the reason why there is none
-
+Names = ElfObject | PerfMap | JitDump | kernel.Kallsyms
+Found = tuple[Names | None, str]  # or the reason why there is none
 _VDSO = "[vdso]"
 _DEBUG_SUFFIXES = (".debug", ".dbg")
 _PERF_CACHE = "~/.debug"

@@ -7,15 +7,11 @@ import os
 from collections.abc import Sequence
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import fp_jitdump
 from fastprof.core.c_memory import owned
 from fastprof.core.messages import counted
-from fastprof.symbols.names import NameTable
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_jitdump
-    from fastprof.symbols.demangle import Demangle
-    from fastprof.symbols.names import Symbol
+from fastprof.symbols.demangle import Demangle
+from fastprof.symbols.names import NameTable, Symbol
 
 
 def is_jitdump(head: bytes) -> bool:

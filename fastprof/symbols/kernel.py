@@ -18,14 +18,10 @@ from collections.abc import Callable, Sequence
 
 from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.c_memory import owned
+from fastprof.symbols.demangle import Demangle
 from fastprof.symbols.elf import build_id_in
-from fastprof.symbols.names import NameTable
-
-if TYPE_CHECKING:
-    from fastprof.symbols.demangle import Demangle
-    from fastprof.symbols.names import Symbol
+from fastprof.symbols.names import NameTable, Symbol
 
 PROC_KALLSYMS = "/proc/kallsyms"
 _NOTES = "/sys/kernel/notes"

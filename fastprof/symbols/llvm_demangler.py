@@ -18,11 +18,10 @@ from functools import lru_cache
 from math import prod
 
 from fastprof.core import lazy_re as re
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from subprocess import Popen
-    from typing import IO
 
 MAX_NBYTES = 1 << 14  # of a name; real ones of heavy templates have some thousand
 MAX_REFUSED = 32  # names that may exceed the limits, each after a second or two; after that the helper is not used

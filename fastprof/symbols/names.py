@@ -7,11 +7,10 @@ import stat
 from collections.abc import Sequence
 
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
-from fastprof.symbols.demangle import demangle
+from fastprof.symbols.demangle import Demangle, demangle
 
 if TYPE_CHECKING:
     from fastprof.symbols.chains import Chains
-    from fastprof.symbols.demangle import Demangle
 
 
 class Symbol(NamedTuple):

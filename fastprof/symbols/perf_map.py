@@ -7,14 +7,10 @@ from collections.abc import Sequence
 
 from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.c_memory import owned
 from fastprof.core.messages import counted
-from fastprof.symbols.names import NameTable
-
-if TYPE_CHECKING:
-    from fastprof.symbols.demangle import Demangle
-    from fastprof.symbols.names import Symbol
+from fastprof.symbols.demangle import Demangle
+from fastprof.symbols.names import NameTable, Symbol
 
 _PERF_MAP = re.compile(r"perf-\d+\.map$")
 _PERF_MAP_LINE = re.compile(

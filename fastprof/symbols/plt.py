@@ -23,12 +23,9 @@ import struct
 from collections.abc import Callable, Iterator
 
 from fastprof.core import lazy_re as re
-from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.core._typing import NamedTuple
 from fastprof.core.errors import SymbolError
-from fastprof.symbols.elf import SHF_ALLOC, SHF_EXECINSTR, SHT_REL, SHT_RELA, string
-
-if TYPE_CHECKING:
-    from fastprof.symbols.elf import Bytes, ElfFile, Section
+from fastprof.symbols.elf import SHF_ALLOC, SHF_EXECINSTR, SHT_REL, SHT_RELA, Bytes, ElfFile, Section, string
 
 _I386, _ARM, _X86_64, _AARCH64, _RISCV = 3, 40, 62, 183, 243
 _CODE = SHF_ALLOC | SHF_EXECINSTR

@@ -14,16 +14,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import accumulate, compress, count, pairwise
 
-from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.core._typing import NamedTuple
 from fastprof.symbols import DELETED
-from fastprof.symbols.chains import EMPTY, chains_of
-from fastprof.symbols.finder import Finder
+from fastprof.symbols.chains import EMPTY, Chains, chains_of
+from fastprof.symbols.finder import Finder, Names
 from fastprof.symbols.kernel import is_kernel, module_of
-
-if TYPE_CHECKING:
-    from fastprof.symbols.chains import Chains
-    from fastprof.symbols.finder import Names
-    from fastprof.symbols.names import Symbol
+from fastprof.symbols.names import Symbol
 
 _HUGE_PAGE = ("/anon_hugepage", "[anon_hugepage", "//anon")
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import struct
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import TYPE_CHECKING, CData, fp_dwarf_bytes
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import SymbolError
 
 if TYPE_CHECKING:
-    from fastprof.core._c import CData, fp_dwarf_bytes
     from fastprof.symbols.elf import Bytes, ElfFile
 
 _MACHINES = (62, 183)  # x86-64 and AArch64

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING, Any, Literal, Unpack
 from fastprof.core.errors import UsageError
 from fastprof.core.log import Log
 from fastprof.core.options import LENIENT, Option
@@ -15,12 +15,10 @@ from fastprof.inputs.state import State
 from fastprof.inputs.stored import may_be_store
 from fastprof.plan import known_options
 from fastprof.store import adding, compact, listing
+from fastprof.store.compact import Done
 from fastprof.verbs.run import listed
 
 if TYPE_CHECKING:
-    from typing import Literal, Unpack
-
-    from fastprof.store.compact import Done
     from fastprof.verbs.keywords import (
         ArchiveAddOptions,
         ArchiveExtractOptions,

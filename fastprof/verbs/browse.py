@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from fastprof import bridges, plan
 from fastprof.core._c import lib
-from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core._typing import Any, NamedTuple, Pointer
 from fastprof.core.errors import UsageError, printable, usage_error
 from fastprof.core.function_names import Place
 from fastprof.core.log import Log
@@ -29,9 +29,6 @@ from fastprof.verbs.page.content import array_of
 from fastprof.verbs.page.figures import Places, Table
 from fastprof.verbs.report import ASM, END, SOURCE, SUM, PageData, options
 from fastprof.verbs.run import listed, run
-
-if TYPE_CHECKING:
-    from fastprof.core._c import Pointer
 
 _BROWSED = END._replace(code="verbs.browse:browsed")
 _FIRST = 200  # functions by each figure that are ranked at first

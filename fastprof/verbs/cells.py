@@ -6,15 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from fastprof.bridges.rows.as_table import Rows, utf8
 from fastprof.core._c import ffi
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import Any, Pointer
 from fastprof.core.arrow_column import REAL, ArrowColumn, Texts
 from fastprof.core.c_memory import address_of
 from fastprof.core.errors import FastprofError
 from fastprof.core.options import INT64
 from fastprof.core.version import __version__
-
-if TYPE_CHECKING:
-    from fastprof.core._c import Pointer
 
 
 class Columns:

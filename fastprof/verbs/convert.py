@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 
 from fastprof import formats, plan
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING, Any, Unpack
 from fastprof.core.engine import Capabilities, Format
 from fastprof.core.errors import UsageError, usage_error
 from fastprof.core.log import Log
@@ -18,8 +18,6 @@ from fastprof.verbs.run import listed, path_of, run
 from fastprof.verbs.weight_options import OPTIONS as WEIGHING
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from fastprof.verbs.keywords import ConvertOptions, Inputs, Output, Progress, ReadFormat, WrittenFormat
 
 

@@ -9,15 +9,15 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.c_memory import owned, rows_of
 from fastprof.core.errors import check_sums
+from fastprof.core.options import Options
 from fastprof.core.unknown_names import UNKNOWN_BYTES
 from fastprof.symbols.binaries import Binaries, mapping_of
 from fastprof.symbols.builds import builds
+from fastprof.symbols.objects import ElfObject
 from fastprof.symbols.symbolizer import link_address
 
 if TYPE_CHECKING:
     from fastprof.core.model import Batch, Model
-    from fastprof.core.options import Options
-    from fastprof.symbols.objects import ElfObject
 
 _AT_ONCE = 4096
 

@@ -15,7 +15,7 @@ from fastprof.bridges.project.project import to_graph as projected
 from fastprof.bridges.room import Room
 from fastprof.bridges.rows.coarse import coarse
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.core._typing import NamedTuple, Pointer, fp_project, fp_top_arc, fp_top_durations, fp_top_sums
 from fastprof.core.c_memory import owned
 from fastprof.core.chosen_value import ChosenValue, own_calls, recorded_inclusive
 from fastprof.core.engine import Capabilities, batches_of
@@ -29,9 +29,6 @@ from fastprof.core.thread_names import ThreadNames, apart, text_of_part
 from fastprof.plan import Pipeline
 from fastprof.verbs.branches import Branches
 from fastprof.verbs.groups import Groups, keys_of
-
-if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_project, fp_top_arc, fp_top_durations, fp_top_sums
 
 _BY = {
     "function": lib.FP_TOP_BY_FUNCTION,

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import Any, Pointer
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import check_sums
 from fastprof.core.labels import GROUP_END, NONE, values_of, warn_of_missing
@@ -16,9 +16,6 @@ from fastprof.core.model import Batch, Model
 from fastprof.core.options import Kind, quoted
 from fastprof.core.thread_names import ThreadNames
 from fastprof.verbs.reported import REPORTED
-
-if TYPE_CHECKING:
-    from fastprof.core._c import Pointer
 
 
 class _Word(str):

@@ -8,7 +8,7 @@ from functools import partial
 from fastprof import plan
 from fastprof.bridges import OPERATORS, SELECT
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING, Any, Unpack
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import STACKS_AT_A_TIME, Capabilities, Reader, Summary
 from fastprof.core.errors import FastprofError
@@ -22,8 +22,6 @@ from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import path_of, run
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from fastprof.bridges.sums.sorted_runs import Words
     from fastprof.verbs.coverage import Coverage
     from fastprof.verbs.keywords import InfoOptions, Input, Progress, ReadFormat

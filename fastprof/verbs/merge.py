@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import TYPE_CHECKING, Unpack
 from fastprof.core.log import Log
 from fastprof.verbs.convert import converted
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from fastprof.verbs.keywords import Inputs, MergeOptions, Output, Progress, ReadFormat, WrittenFormat
 
 

@@ -11,7 +11,7 @@ from threading import RLock
 from fastprof import plan
 from fastprof.bridges import TABLE, TABLES
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 from fastprof.core.arrow_column import ArrowColumn, Decoder
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import EVERYTHING, Capabilities, Scan
@@ -27,8 +27,6 @@ from fastprof.inputs.stored import Given
 from fastprof.verbs.run import path_of, result_of
 
 if TYPE_CHECKING:
-    from typing import Literal, Unpack
-
     from fastprof.bridges.rows.as_table import Rows
     from fastprof.verbs.keywords import (
         ConvertOptions,

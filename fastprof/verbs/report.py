@@ -11,7 +11,7 @@ from io import BytesIO
 from fastprof import bridges, plan
 from fastprof.bridges.sums.heap_values import Heaps
 from fastprof.core import urls
-from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 from fastprof.core.engine import Capabilities, OtherView
 from fastprof.core.errors import UsageError, inputs_of, printable, usage_error
 from fastprof.core.function_names import Place
@@ -38,8 +38,6 @@ from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import listed, run
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from fastprof.verbs.keywords import Inputs, Output, Progress, ReadFormat, ReportOptions
 
 SOURCE: Option[tuple[str, ...]] = Option(

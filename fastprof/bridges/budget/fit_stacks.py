@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fastprof.bridges.budget.reported import REPORTED
 from fastprof.bridges.sums.sum import repeated
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core._typing import Any, NamedTuple, Pointer
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import CAPACITY, Budget, Capabilities
 from fastprof.core.errors import check_sums, inputs_of, usage_error
@@ -24,9 +24,6 @@ from fastprof.core.model import Batch, Model, ValueType, empty, set_values
 from fastprof.core.options import Options
 from fastprof.core.parts import match_columns
 from fastprof.core.spill import Groups
-
-if TYPE_CHECKING:
-    from fastprof.core._c import Pointer
 
 _BUFFERED = 1 << 20  # bytes of packed rows kept in memory
 

@@ -24,7 +24,7 @@ from fastprof.bridges.estimate.reported import REPORTED
 from fastprof.bridges.labels import labels_wanted, separating_labels
 from fastprof.bridges.rows.label import labelled_rows
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.core._typing import NamedTuple, Pointer, fp_batch
 from fastprof.core.c_memory import owned
 from fastprof.core.chosen_value import own_calls
 from fastprof.core.engine import EVERYTHING, Capabilities, batches_of
@@ -37,9 +37,6 @@ from fastprof.core.parts import default_value, labels_of, match_columns, merge_p
 from fastprof.core.reported import counts_of
 from fastprof.core.thread_names import ThreadNames
 from fastprof.core.version import __version__
-
-if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_batch
 
 # Values of `--stacks`: the callers in a stack, and the comment in the output.
 _CALLERS = {

@@ -10,12 +10,9 @@ from functools import partial
 from fastprof.bridges.fold.arc_runs import ArcRuns
 from fastprof.bridges.sums.sorted_runs import Halt, Merge, Sorted, Words
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Check, Pull
+from fastprof.core._typing import Check, Pointer, Pull, fp_feed, fp_fold, fp_fold_tree, fp_merge
 from fastprof.core.c_memory import owned
 from fastprof.core.model import Batch
-
-if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_feed, fp_fold, fp_fold_tree, fp_merge
 
 # per arc: struct fp_fold_arc, index entries, and the orders or links used for sorting
 _ARC_BYTES = 48 + 8 + 12

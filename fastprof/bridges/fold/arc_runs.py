@@ -8,11 +8,8 @@ from contextlib import ExitStack
 from fastprof.bridges.sums import sorted_runs
 from fastprof.bridges.sums.sorted_runs import Halt
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Check, NamedTuple, Pull
+from fastprof.core._typing import Check, NamedTuple, Pull, fp_model
 from fastprof.core.spill import Spilled
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_model
 
 _RECORDS = 4096  # records packed at a time
 _MEMORY = 4 << 20  # bytes used to merge all runs into one

@@ -9,13 +9,12 @@ from functools import partial
 
 from fastprof.core import workers
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import TYPE_CHECKING, fp_shares
 from fastprof.core.engine import Encoded
 from fastprof.core.model import Batch, Model, empty
 
 if TYPE_CHECKING:
     from fastprof.bridges.fold.accumulators import Accumulator
-    from fastprof.core._c import fp_shares
 
 _ROWS = 1 << 15  # of a shared batch: larger batches wake threads less often
 _AHEAD = 8  # shared batches per table that may wait; about as many are read while a table is spilled

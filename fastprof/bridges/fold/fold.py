@@ -23,7 +23,18 @@ from fastprof.bridges.sums.aggregate import merge as one_graph
 from fastprof.bridges.sums.sorted_runs import Merge
 from fastprof.bridges.sums.sum import to_sum
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, ClassVar
+from fastprof.core._typing import (
+    TYPE_CHECKING,
+    ClassVar,
+    Pointer,
+    fp_batch,
+    fp_err,
+    fp_fold,
+    fp_fold_out,
+    fp_merge,
+    fp_top_durations,
+    fp_top_sums,
+)
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import EVERYTHING, Capabilities, batches_of
 from fastprof.core.errors import check_sums
@@ -126,16 +137,6 @@ def repaired(batches: Iterable[Batch], model: Model, log: Log) -> None:
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    from fastprof.core._c import (
-        Pointer,
-        fp_batch,
-        fp_err,
-        fp_fold,
-        fp_fold_out,
-        fp_merge,
-        fp_top_durations,
-        fp_top_sums,
-    )
 
     Costs = Callable[[list[ValueType]], Iterable[tuple[fp_top_sums, int]]]
     M = TypeVar("M", bound="_Machine")

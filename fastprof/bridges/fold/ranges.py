@@ -18,16 +18,13 @@ from functools import partial
 
 from fastprof.bridges.fold.arc_runs import ArcRuns
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Pull
+from fastprof.core._typing import Pointer, Pull, fp_arc_sums
 from fastprof.core.c_memory import owned
 from fastprof.core.workers import Workers
 
-if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_arc_sums
-
-    Key = tuple[int, int]
-    # For each run, the offset and length to read; from the first key on, before the second.
-    _Range = tuple[list[tuple[int, int]], Key | None, Key | None]
+Key = tuple[int, int]
+# For each run, the offset and length to read; from the first key on, before the second.
+_Range = tuple[list[tuple[int, int]], Key | None, Key | None]
 
 _LEAST = 400  # minimum arcs of a run in a range: a block, about 200 arcs, is read for each range that it touches
 _KEYS = 4096  # number of keys from which the ends of ranges are chosen

@@ -26,7 +26,7 @@ from fastprof.bridges.project.reported import REPORTED
 from fastprof.bridges.room import LEAST_NODES, Room
 from fastprof.bridges.sums.aggregate import Table
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import Pointer, fp_err, fp_project
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import EVERYTHING, Capabilities, batches_of
 from fastprof.core.errors import FastprofError, check_sums, inputs_of
@@ -36,9 +36,6 @@ from fastprof.core.options import Options
 from fastprof.core.parts import default_value, in_any_order, match_columns, match_values, merge_parts, parts_since
 from fastprof.core.reported import counts_of
 from fastprof.core.version import __version__
-
-if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_err, fp_project
 
 # callgrind_annotate prints it
 NOT_COUNTED = b"calls=0, whose costs callgrind_annotate adds to self costs"

@@ -18,7 +18,7 @@ from fastprof.bridges.rows.filter import Mask, mask_of_threads
 from fastprof.bridges.rows.nest import Clocks, nest
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core._typing import Any, NamedTuple, Pointer, fp_ends_texts, fp_mask
 from fastprof.core.arrow_column import WIDTHS, ArrowColumn, Texts
 from fastprof.core.c_memory import address_of, owned
 from fastprof.core.engine import EVERYTHING, Capabilities, Scan
@@ -29,9 +29,6 @@ from fastprof.core.options import UINT64, Options
 from fastprof.core.parts import match_part
 from fastprof.core.unknown_names import UNKNOWN_BYTES
 from fastprof.core.version import __version__
-
-if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_ends_texts, fp_mask
 
 CAPACITY = 128 * 1024  # rows
 _FIRST = 1024  # rows; a table grows from this to CAPACITY, because most profiles of a folder are small

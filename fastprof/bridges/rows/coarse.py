@@ -14,13 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import Pointer
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Model, ValueType, set_values
-
-if TYPE_CHECKING:
-    from fastprof.core._c import Pointer
 
 BY = {
     "function": lib.FP_COARSE_BY_FUNCTION,

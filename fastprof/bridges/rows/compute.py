@@ -16,7 +16,7 @@ from functools import partial
 
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import Pointer
 from fastprof.core.engine import EVERYTHING, Capabilities
 from fastprof.core.errors import FastprofError, inputs_of
 from fastprof.core.formulas import Formulas
@@ -25,9 +25,6 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType, set_values
 from fastprof.core.operator_copy import Changed
 from fastprof.core.options import Options
-
-if TYPE_CHECKING:
-    from fastprof.core._c import Pointer
 
 
 def compute(

@@ -20,7 +20,7 @@ from fastprof.bridges.rows.reported import REPORTED
 from fastprof.bridges.transforms import ROOTS
 from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import Any, fp_mask
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import EVERYTHING, Capabilities, Summary
 from fastprof.core.errors import check_sums
@@ -34,9 +34,6 @@ from fastprof.core.options import PART, THREADS, TIME_RANGE, UINT64, Option, Opt
 from fastprof.core.parts import labels_of
 from fastprof.core.thread_names import ThreadNames, is_chosen
 from fastprof.core.times import Span
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_mask
 
 
 def select(

@@ -16,16 +16,13 @@ from fastprof.bridges.rows.filter import Mask, matching
 from fastprof.bridges.transforms import ROOT_AT, ROOTS, SUBTREE, names_of_path
 from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import fp_focus, fp_mask
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import EVERYTHING, Capabilities
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_focus, fp_mask
 
 
 def stacks(

@@ -9,7 +9,7 @@ from collections import Counter
 
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import fp_restack
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
@@ -17,13 +17,9 @@ from fastprof.core.messages import counted
 from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.symbols import DEBUG_DIRS, DEMANGLE, FORCE_SYMBOLS, SYMBOLS, SYSROOT
-from fastprof.symbols.chains import save_new
+from fastprof.symbols.chains import Chains, save_new
 from fastprof.symbols.finder import Finder
 from fastprof.symbols.symbolizer import Mapping, Symbolizer
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_restack
-    from fastprof.symbols.chains import Chains
 
 _MAPPING = lib.FP_MAPPING_WIDTH
 _LATEST = 4096

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import fp_restack
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import EVERYTHING, Capabilities
 from fastprof.core.errors import check_sums
@@ -22,9 +22,6 @@ from fastprof.core.function_names import marks, place_of
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_restack
 
 
 def only_names(

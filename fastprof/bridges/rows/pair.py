@@ -22,15 +22,12 @@ from functools import cache
 
 from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, NamedTuple, T
+from fastprof.core._typing import NamedTuple, Pointer, T
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import check_sums
 from fastprof.core.labels import GROUP_END
 from fastprof.core.model import Batch, Model
 from fastprof.core.unknown_names import UNKNOWN_BYTES
-
-if TYPE_CHECKING:
-    from fastprof.core._c import Pointer
 
 # The names of the rules in the log.  A function is counted under its object's rule, unless its own rule is weaker.
 BUILD_ID = "build id"

@@ -31,7 +31,7 @@ from fastprof.bridges import MAX_MEMORY, PER_THREAD, keeps_input_labels
 from fastprof.bridges.sums.reported import REPORTED
 from fastprof.bridges.sums.sorted_runs import Runs
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import Any, Pointer, fp_aggregate
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import CAPACITY, EVERYTHING, Capabilities
 from fastprof.core.errors import OutOfOrder, check_sums
@@ -41,9 +41,6 @@ from fastprof.core.model import Batch, Model, Part, ValueType, empty
 from fastprof.core.options import Options
 from fastprof.core.parts import in_any_order, labels_of, match_columns, merge_parts
 from fastprof.core.spill import Spilled
-
-if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_aggregate
 
 
 def aggregate(

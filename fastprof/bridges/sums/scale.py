@@ -12,20 +12,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import TYPE_CHECKING, Pointer, fp_scale
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import FastprofError, check_sums
 from fastprof.core.labels import values_of
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.operator_copy import Changed
-from fastprof.core.options import INT64
+from fastprof.core.options import INT64, Options
 from fastprof.core.parts import labels_of
 
 if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_scale
     from fastprof.core.engine import Capabilities, Input
-    from fastprof.core.options import Options
 
 Labels = Mapping[tuple[str, str], int]
 

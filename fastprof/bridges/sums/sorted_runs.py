@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Generic, Merger, NamedTuple, Pull, Self
+from fastprof.core._typing import Generic, Merger, NamedTuple, Pointer, Pull, Self, fp_merge
 from fastprof.core.c_memory import owned
 from fastprof.core.loaded import copied
 from fastprof.core.spill import Spilled, not_cleared
-
-if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_merge
 
 _CHUNK = 256 * 1024  # bytes moved at a time when a run is written
 _WINDOWS = 2 << 20  # bytes for the windows of all runs together when they are merged, by default

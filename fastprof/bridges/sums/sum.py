@@ -19,7 +19,7 @@ from fastprof.bridges.room import LEAST_NODES, STACK_BYTES, Room
 from fastprof.bridges.sums.reported import REPORTED
 from fastprof.bridges.sums.sorted_runs import Merge, Sorted
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Pull
+from fastprof.core._typing import Pointer, Pull, fp_batch, fp_sum, fp_walk
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import EVERYTHING, Capabilities, batches_of
 from fastprof.core.errors import check_sums
@@ -27,9 +27,6 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.parts import in_any_order, match_columns, match_values, merge_parts, parts_since
-
-if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_batch, fp_sum, fp_walk
 
 
 def to_sum(

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import Any, Pointer, fp_batch, fp_err, fp_window
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import STACKS_AT_A_TIME, Reader, Summary
 from fastprof.core.errors import FormatError, UsageError
@@ -46,10 +46,6 @@ from fastprof.formats.archive.sections import (
     VersionError,
     unpack_metadata,
 )
-
-if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_batch, fp_err, fp_window
-
 
 _LOST = {TABLES: "archive-tables", NUMBERS: "archive-numbers", PARTS: "archive-parts", END: "archive-summaries"}
 

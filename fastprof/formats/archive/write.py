@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import Any, fp_archive_enc
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Summary, Writer
 from fastprof.core.errors import FastprofError, check_sums, inputs_of
@@ -39,9 +39,6 @@ from fastprof.formats.archive.sections import (
     SectionError,
 )
 from fastprof.formats.archive.tree import EMPTY, Page
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_archive_enc
 
 DEFAULT_LEVEL = 3
 # A chunk ends at this many rows, or about this many bytes.

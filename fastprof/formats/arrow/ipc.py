@@ -10,13 +10,10 @@ Source: github.com/apache/arrow, docs/source/format/Columnar.rst.
 from __future__ import annotations
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.arrow_column import WIDTHS
+from fastprof.core._typing import Any
+from fastprof.core.arrow_column import WIDTHS, ArrowColumn, Texts
 from fastprof.formats.arrow.schema import DICTIONARY, ROWS, Flat, schema
 from fastprof.formats.arrow.write import TableWriter
-
-if TYPE_CHECKING:
-    from fastprof.core.arrow_column import ArrowColumn, Texts
 
 _ALIGNED = 8  # bytes, at which buffers begin
 _END = b"\xff\xff\xff\xff\0\0\0\0"

@@ -18,17 +18,14 @@ from collections.abc import Mapping
 import zstandard
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.arrow_column import REAL, WIDTHS
+from fastprof.core._typing import Any
+from fastprof.core.arrow_column import REAL, WIDTHS, ArrowColumn, Texts
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import check_sums
 from fastprof.core.version import __version__
 from fastprof.formats.arrow.schema import schema
 from fastprof.formats.arrow.thrift import Value, binary, boolean, byte, i32, i64, items, struct
 from fastprof.formats.arrow.write import TableWriter
-
-if TYPE_CHECKING:
-    from fastprof.core.arrow_column import ArrowColumn, Texts
 
 _MAGIC = b"PAR1"
 # Columns that are smaller as differences: most numbers are distinct or, of `depth`, one apart.  As dictionaries they

@@ -14,18 +14,15 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from fastprof.core._c import ffi
-from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.c_memory import address_of
 from fastprof.core.errors import UsageError
 from fastprof.core.messages import install
-from fastprof.core.source import WINDOW
+from fastprof.core.source import WINDOW, Source
 from fastprof.core.streams import temporary_file
 from fastprof.formats.arrow import tables
 from fastprof.formats.arrow._columns import Array, Stream
 from fastprof.formats.arrow.schema import DICTIONARY, ROWS, SCHEMA
-
-if TYPE_CHECKING:
-    from fastprof.core.source import Source
 
 FailAt = Callable[..., Exception]  # of a text, and an offset
 

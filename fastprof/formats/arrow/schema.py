@@ -13,13 +13,9 @@ Sources: flatbuffers.dev/internals; github.com/apache/arrow, format/Schema.fbs a
 
 from __future__ import annotations
 
-from fastprof.core._typing import TYPE_CHECKING
-from fastprof.core.arrow_column import REAL, WIDTHS
+from collections.abc import Iterable
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from fastprof.core.arrow_column import ArrowColumn
+from fastprof.core.arrow_column import REAL, WIDTHS, ArrowColumn
 
 _VERSION = 4  # V5
 SCHEMA, DICTIONARY, ROWS = 1, 2, 3  # kinds of messages

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import fp_batch, fp_err, fp_window
 from fastprof.core.c_memory import address_of
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
@@ -16,9 +16,6 @@ from fastprof.core.version import __version__
 from fastprof.formats.callgrind._lexer import KINDS, Lexer, nearest
 from fastprof.formats.callgrind.reported import REPORTED
 from fastprof.formats.callgrind.types import take_described
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 CREATOR = b"fastprof-" + __version__.encode()
 POSITIONS = ("instr", "bb", "line")

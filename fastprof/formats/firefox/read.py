@@ -6,7 +6,16 @@ from collections.abc import Iterator
 
 from fastprof.core import lazy_re as re
 from fastprof.core._c import lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import (
+    Any,
+    fp_batch,
+    fp_err,
+    fp_firefox_lib,
+    fp_firefox_read,
+    fp_firefox_table,
+    fp_firefox_thread_in,
+    fp_window,
+)
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
@@ -16,17 +25,6 @@ from fastprof.core.reported import counts_of
 from fastprof.core.spill import MOST_ROUNDS, Groups, Spilled
 from fastprof.formats.firefox import MARKERS
 from fastprof.formats.firefox.reported import REPORTED
-
-if TYPE_CHECKING:
-    from fastprof.core._c import (
-        fp_batch,
-        fp_err,
-        fp_firefox_lib,
-        fp_firefox_read,
-        fp_firefox_table,
-        fp_firefox_thread_in,
-        fp_window,
-    )
 
 _NONE = -(1 << 63)
 _OF_MARKERS = (  # counted with each view

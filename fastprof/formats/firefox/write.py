@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import Any, Pointer, fp_firefox
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import DRAIN, Writer
 from fastprof.core.model import Batch, Part, ValueType
@@ -17,9 +17,6 @@ from fastprof.core.spill import Groups
 from fastprof.core.thread_ids import Threads
 from fastprof.core.version import __version__
 from fastprof.formats.firefox.reported import REPORTED
-
-if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_firefox
 
 # Later front-ends upgrade profiles of earlier versions, and refuse those of later ones.
 _VERSION = 60

@@ -18,12 +18,13 @@ Source: llvm/tools/llvm-xray/xray-stacks.cpp.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fastprof.core import lazy_re as re
 from fastprof.core._typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from array import array
-    from collections.abc import Iterable
 
 _LINE = re.compile(rb"((?:[^;\n]+;)+)[ ](0|[1-9]\d{0,18})")
 _THREAD = re.compile(rb"thread_\d+;")

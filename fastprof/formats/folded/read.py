@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastprof.core._c import ffi
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import TYPE_CHECKING, fp_batch, fp_err, fp_window
 from fastprof.core.c_memory import address_of
 from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
@@ -18,7 +18,6 @@ from fastprof.formats.folded.reported import REPORTED
 if TYPE_CHECKING:
     from array import array
 
-    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 _VALUE_TYPES = {
     1: [ValueType("samples", "count")],

@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import TYPE_CHECKING, fp_window
 from fastprof.core.errors import FormatError, SymbolError
 from fastprof.core.model import Part, ValueType
 from fastprof.core.options import LENIENT
@@ -28,7 +28,6 @@ from fastprof.formats.gmon.rows import GraphReader
 from fastprof.symbols import DEMANGLE, SYMBOLS
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_window
     from fastprof.symbols.objects import ElfObject
 
 _NS = 1_000_000_000

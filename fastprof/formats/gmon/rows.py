@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fastprof.core._c import lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import fp_batch, fp_err, fp_window
 from fastprof.core.engine import Reader
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 
 class GraphReader(Reader):

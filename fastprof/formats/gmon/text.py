@@ -18,15 +18,12 @@ from collections.abc import Iterator
 from io import BytesIO
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import fp_window
 from fastprof.core.errors import FormatError
 from fastprof.core.model import Part, ValueType
 from fastprof.core.options import INT64, LENIENT
 from fastprof.formats.gmon.reported import REPORTED
 from fastprof.formats.gmon.rows import GraphReader
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_window
 
 _REAL = rb" {0,20}(\d{1,9}\.\d{1,9}|-?nan)"
 _NAME = rb" +(\S.*?)(?: <cycle \d+>)? [\[(](\d{1,9})[\])]"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import fp_batch, fp_err, fp_window
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
@@ -18,9 +18,6 @@ from fastprof.formats.gperftools import KEEP_SIGNAL_FRAMES, PERIOD, SYMBOLIZED
 from fastprof.formats.gperftools.reported import REPORTED
 from fastprof.symbols.listed import SYMBOL_LINE, java_frame
 from fastprof.symbols.maps import MapsText, arrange
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 # Frames that pprof prunes from reports of CPU profiles, by name: the profiler's own.
 SIGNAL_FUNCTIONS = (

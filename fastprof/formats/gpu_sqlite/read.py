@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import Any, fp_batch, fp_err, fp_window
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
@@ -18,9 +18,6 @@ from fastprof.formats.gpu_sqlite.database import CALL, EVENT, SKIPPED, Database,
 from fastprof.formats.gpu_sqlite.nsys import Nsys, is_nsys
 from fastprof.formats.gpu_sqlite.reported import REPORTED
 from fastprof.formats.gpu_sqlite.rocpd import Rocpd, is_rocpd
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 _SPAN = struct.Struct("=QQIIHHI")  # struct fp_span
 _ROWS = 4096

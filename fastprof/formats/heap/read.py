@@ -6,7 +6,7 @@ import json
 
 from fastprof.core import lazy_re as re
 from fastprof.core._c import lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import Any, fp_batch, fp_err, fp_window
 from fastprof.core.allocators import GO_KEPT, GO_NAMES, NAMES
 from fastprof.core.c_memory import address_of
 from fastprof.core.engine import Reader
@@ -20,9 +20,6 @@ from fastprof.formats.heap.reported import REPORTED
 from fastprof.symbols import SYMBOLS
 from fastprof.symbols.listed import SYMBOL_LINE, java_frame
 from fastprof.symbols.maps import MappedObject, MapsText, arrange
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 _COUNT, _BYTES = "count", "bytes"
 _IN_USE = [ValueType("inuse_objects", _COUNT), ValueType("inuse_space", _BYTES)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastprof.core._c import lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import fp_batch, fp_err, fp_window
 from fastprof.core.allocators import NAMES
 from fastprof.core.c_memory import owned
 from fastprof.core.heap_sums import TYPES, facts_of
@@ -14,9 +14,6 @@ from fastprof.core.options import LENIENT, Options
 from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.formats.heaptrack.reported import REPORTED
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 
 class HeaptrackReader(NativeReader):

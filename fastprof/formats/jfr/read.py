@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator
 from contextlib import suppress
 
 from fastprof.core._c import lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import Any, fp_batch, fp_err, fp_window
 from fastprof.core.engine import Summary, decode, read
 from fastprof.core.errors import FormatError
 from fastprof.core.log import Log
@@ -30,9 +30,6 @@ from fastprof.formats.jfr.chunk import (
 )
 from fastprof.formats.jfr.reported import REPORTED
 from fastprof.formats.jfr.survey import READ_CONSTANTS, READ_EVENTS, READ_METADATA, READ_ROWS, WALK_OPEN, Survey
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 _SKIPPED = 1 << 18  # bytes of a checkpoint's rest that are not read on the way to the next record
 _TIMES = frozenset({"time_ns", "duration_ns", "period", "period_type"})  # fields of parts

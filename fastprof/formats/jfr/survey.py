@@ -7,16 +7,13 @@ from collections.abc import Generator, Iterator
 
 from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import Any, fp_jfr_reader
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import FormatError, hexdump
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT
 from fastprof.formats.jfr.chunk import CHECKPOINT_NBYTES, HEADER_NBYTES, MAGIC, Chunk, Place, checkpoint, header
 from fastprof.formats.jfr.reported import REPORTED
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_jfr_reader
 
 _NEXT = re.compile(rb"FLR\0\0[\1\2]")
 _SEARCHED = 1 << 20  # bytes at a time

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any, ClassVar
+from fastprof.core._typing import TYPE_CHECKING, Any, ClassVar, fp_batch, fp_err, fp_window
 from fastprof.core.c_memory import owned
 from fastprof.core.heap_sums import TYPES, facts_of
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part
-from fastprof.core.native import NativeReader
+from fastprof.core.native import Answers, NativeReader
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
@@ -18,8 +18,6 @@ from fastprof.formats.memray.reported import REPORTED
 from fastprof.symbols import DEBUG_DIRS, DEMANGLE, FORCE_SYMBOLS, SYMBOLIZE, SYMBOLS, SYSROOT
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_window
-    from fastprof.core.native import Answers
     from fastprof.symbols.names import Symbol
     from fastprof.symbols.symbolizer import Mapping
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import fp_batch
 from fastprof.core.c_memory import owned
 from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT
 from fastprof.core.reported import counts_of
 from fastprof.formats.mojo.reported import REPORTED
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch
 
 # In the order of enum fp_mojo_value; the last one of a mode is its default.
 _TYPES = (

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import merge
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Numbers
+from fastprof.core._typing import TYPE_CHECKING, CData, Numbers, Pointer, fp_oprofile_image
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import raise_as
 from fastprof.core.folder import File
@@ -24,11 +24,10 @@ from fastprof.formats.oprofile.reported import REPORTED
 from fastprof.symbols import DEBUG_DIRS, DELETED, DEMANGLE, SYMBOLIZE, SYMBOLS, SYSROOT
 from fastprof.symbols.demangle import demangle, left_mangled
 from fastprof.symbols.kernel import PROC_KALLSYMS
+from fastprof.symbols.names import Symbol
 
 if TYPE_CHECKING:
-    from fastprof.core._c import CData, Pointer, fp_oprofile_image
     from fastprof.core.made_folders import PrivateFolder
-    from fastprof.symbols.names import Symbol
     from fastprof.symbols.objects import ElfObject
 
 _SUFFIXES = ("", ".ko", ".debug", ".dbg", ".ko.debug")

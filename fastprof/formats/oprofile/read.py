@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.core._typing import NamedTuple, fp_batch, fp_err, fp_oprofile_header, fp_window
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError, UsageError, check
@@ -24,9 +24,6 @@ from fastprof.formats.oprofile.names import BadNameError, Image, SampleName, is_
 from fastprof.formats.oprofile.reported import REPORTED
 from fastprof.formats.oprofile.session import log_lost_samples, read_abi
 from fastprof.formats.oprofile.spec import parse as parse_specs
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_oprofile_header, fp_window
 
 _NO_PLACE = Image("")
 _HEAD_NBYTES = 128

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import Any, fp_batch, fp_err, fp_otlp_attribute, fp_otlp_json, fp_window
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError, check
@@ -17,9 +17,6 @@ from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
 from fastprof.formats.otlp.reported import REPORTED
 from fastprof.formats.otlp.values import text_of, texts_of
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_otlp_attribute, fp_otlp_json, fp_window
 
 # JSON, as opposed to a message of 123 bytes: a line feed (field 1) and a brace (its length).
 _JSON = re.compile(rb'\s*\{\s*(?:"[A-Za-z_$]|\}|$)')

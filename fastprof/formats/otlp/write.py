@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import fp_window
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Writer
 from fastprof.core.errors import check_sums
@@ -14,11 +16,6 @@ from fastprof.core.spill import Groups
 from fastprof.core.varint import varint
 from fastprof.formats.otlp import ENCODING
 from fastprof.formats.otlp.reported import REPORTED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from fastprof.core._c import fp_window
 
 # Strings that the encoder compares with, by their names in C.
 _KEYS = {

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import TYPE_CHECKING, fp_perf_reader
 from fastprof.core.log import Log
 from fastprof.formats.perf.files import Files
 from fastprof.formats.perf.reported import REPORTED
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_perf_reader
     from fastprof.symbols.jitdump import JitDump
 
 _MONOTONIC = 1  # CLOCK_MONOTONIC, with which virtual machines write

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING, Any, fp_perf_reader
 from fastprof.core.branches import value_types
 from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
 from fastprof.formats.perf.container import Attr
@@ -11,7 +11,6 @@ from fastprof.formats.perf.features import Features
 from fastprof.formats.perf.names import BPF_OUTPUT, CONTEXT_SWITCHES, DUMMY, SOFTWARE, TRACEPOINT, name_of
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_perf_reader
     from fastprof.formats.perf.tracing import Tracepoint
 
 _CONTEXT_SWITCH = 1 << 26  # of the flags: the recording has SWITCH records

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import Any, fp_batch, fp_perf_reader
 from fastprof.core.branches import BRANCHES, apart, most, none
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import FormatError
@@ -36,9 +36,6 @@ from fastprof.formats.perf.inflate import Inflate
 from fastprof.formats.perf.reported import REPORTED
 from fastprof.formats.perf.tables import MACHINES, Tables
 from fastprof.formats.perf.totals import log_totals
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_perf_reader
 
 _ATTR, _EVENT_TYPE, _BUILD_ID, _EVENT_UPDATE, _FEATURE, _TRACING_DATA = 64, 65, 67, 78, 80, 66
 _UPDATE_NAME = 2

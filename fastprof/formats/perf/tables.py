@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import TYPE_CHECKING, fp_unwind_table
 from fastprof.core.errors import SymbolError
 from fastprof.formats.perf.files import Files
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_unwind_table
     from fastprof.symbols.elf import ElfFile
     from fastprof.symbols.objects import ElfObject
     from fastprof.symbols.unwind import UnwindTable

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from fastprof.core._c import lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import fp_perf_reader
 from fastprof.core.log import Log
 from fastprof.core.reported import counts_of
 from fastprof.formats.perf.events import Events
 from fastprof.formats.perf.reported import REPORTED
 from fastprof.formats.perf.tables import ENDS
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_perf_reader
 
 # Fields of samples that are dropped, by the bits of sample_type.
 _EXTRAS = {

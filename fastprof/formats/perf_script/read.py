@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fastprof.core._c import lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import fp_batch, fp_err, fp_perf_script_branches, fp_window
 from fastprof.core.branches import BRANCHES, most, none, value_types
 from fastprof.core.c_memory import address_of, owned
 from fastprof.core.model import Part, ValueType
@@ -13,11 +15,6 @@ from fastprof.core.reported import coded, counts_of
 from fastprof.formats.perf_script import COMM_FRAMES, has_only_branches, may_have_branches
 from fastprof.formats.perf_script._lexer import Lexer
 from fastprof.formats.perf_script.reported import REPORTED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from fastprof.core._c import fp_batch, fp_err, fp_perf_script_branches, fp_window
 
 # Events whose periods are nanoseconds, whatever modifiers follow: `cpu-clock:u`.
 _CLOCKS = {"cpu-clock", "task-clock", "offcpu-time"}

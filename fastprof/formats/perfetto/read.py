@@ -8,7 +8,7 @@ from json import dumps
 from fastprof.chrome.samples import SamplesReader
 from fastprof.core import lazy_re as re
 from fastprof.core._c import lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import fp_batch, fp_err, fp_window
 from fastprof.core.allocators import NAMES
 from fastprof.core.counted import COUNTED
 from fastprof.core.engine import Reader, read_other
@@ -22,9 +22,6 @@ from fastprof.formats.perfetto import DATA
 from fastprof.formats.perfetto.reported import REPORTED
 from fastprof.formats.perfetto.threads import PlaceThreads
 from fastprof.formats.perfetto.trace import FORMAT, Trace
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 _NUMBERS = {
     "calls": lib.FP_PERFETTO_CALLS,

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from fastprof.core._c import lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import fp_perfetto_place
 from fastprof.core.model import Part
 from fastprof.formats.perfetto.trace import Trace
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_perfetto_place
 
 _NO_ID = (1 << 32) - 1
 _LANES = 1 << 31  # lanes get numbers below this, so that viewers accept them

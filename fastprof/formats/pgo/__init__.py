@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from fastprof.core import lazy_re as re
-from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.branches import NAMES
 from fastprof.core.engine import NO, SURE, Capabilities, Format
+from fastprof.core.model import ValueType
 from fastprof.core.options import Option, Whole, Words
 from fastprof.symbols import FINDING
-
-if TYPE_CHECKING:
-    from fastprof.core.model import ValueType
 
 ENCODING = Option(
     "format",

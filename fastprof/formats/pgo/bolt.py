@@ -18,20 +18,17 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.core._typing import NamedTuple
 from fastprof.core.errors import inputs_of, usage_error
 from fastprof.core.messages import Message
 from fastprof.formats.pgo import BOLT_ENCODING
 from fastprof.formats.pgo.branches import Runs, branches
 from fastprof.formats.pgo.calls import jump_of
-from fastprof.formats.pgo.join import Join
+from fastprof.formats.pgo.join import Join, Spot
 from fastprof.formats.pgo.reported import REPORTED
 from fastprof.formats.pgo.symtab import functions
 from fastprof.formats.pgo.write import CountsWriter
-
-if TYPE_CHECKING:
-    from fastprof.formats.pgo.join import Spot
-    from fastprof.symbols.objects import ElfObject
+from fastprof.symbols.objects import ElfObject
 
 _UNKNOWN = "0 [unknown] 0"
 Run = tuple[int, int]  # link-time addresses; of a branch its source and target, 0 outside of the program

@@ -12,17 +12,14 @@ from collections import Counter
 from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.core._typing import NamedTuple, Pointer, fp_counts, fp_pgo_executed
 from fastprof.core.c_memory import owned, rows_of
 from fastprof.core.errors import FastprofError, check_sums
+from fastprof.core.model import Model
 from fastprof.symbols.binaries import mapping_of
+from fastprof.symbols.elf import Segment
+from fastprof.symbols.objects import ElfObject
 from fastprof.symbols.symbolizer import link_address
-
-if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_counts, fp_pgo_executed
-    from fastprof.core.model import Model
-    from fastprof.symbols.elf import Segment
-    from fastprof.symbols.objects import ElfObject
 
 _MACHINES = {3: lib.FP_PGO_X86, 62: lib.FP_PGO_X86_64, 183: lib.FP_PGO_WORDS, 21: lib.FP_PGO_WORDS}
 _MOST = (1 << 63) - 1

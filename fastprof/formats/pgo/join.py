@@ -10,26 +10,20 @@ from collections.abc import Iterator
 from itertools import groupby, islice
 
 from fastprof.core._c import ffi
-from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.core._typing import NamedTuple, fp_counts
 from fastprof.core.c_memory import rows_of
+from fastprof.core.model import Model
+from fastprof.core.options import Options
 from fastprof.formats.pgo.branches import Runs, branches, link_of, place_of
 from fastprof.formats.pgo.calls import goes_away, is_call
-from fastprof.formats.pgo.levels import Level, Profile, enter
+from fastprof.formats.pgo.levels import Level, Location, Profile, enter
 from fastprof.formats.pgo.spread import SCALE, spread
 from fastprof.symbols import SYMBOLS
 from fastprof.symbols.binaries import Binaries, mapping_of
-from fastprof.symbols.builds import builds
-from fastprof.symbols.symbolizer import link_address
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_counts
-    from fastprof.core.model import Model
-    from fastprof.core.options import Options
-    from fastprof.formats.pgo.levels import Location
-    from fastprof.symbols.builds import Builds
-    from fastprof.symbols.dwarf import Place
-    from fastprof.symbols.objects import ElfObject
-    from fastprof.symbols.symbolizer import Mapping
+from fastprof.symbols.builds import Builds, builds
+from fastprof.symbols.dwarf import Place
+from fastprof.symbols.objects import ElfObject
+from fastprof.symbols.symbolizer import Mapping, link_address
 
 Spot = tuple[int, int]  # the number of a file, a link-time address
 Call = tuple[Spot, tuple[Spot, str], int]  # where it is, the first instruction and name of the callee, times

@@ -14,18 +14,17 @@ from __future__ import annotations
 import posixpath
 from collections import Counter
 
-from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, NamedTuple, fp_counts
 from fastprof.core.c_memory import rows_of
+from fastprof.core.model import Model
 from fastprof.formats.pgo.branches import Runs
 from fastprof.formats.pgo.calls import call_of
 from fastprof.formats.pgo.symtab import Entry, functions
 from fastprof.symbols.demangle import demangle
+from fastprof.symbols.objects import ElfObject
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_counts
-    from fastprof.core.model import Model
     from fastprof.formats.pgo.join import Join, Spot
-    from fastprof.symbols.objects import ElfObject
 
 Line = tuple[str, int]  # the last part of a file's path, a line
 

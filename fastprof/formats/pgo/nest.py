@@ -16,11 +16,10 @@ record.  Functions are taken callers first, so that it is known then what is lef
 from __future__ import annotations
 
 from fastprof.core._typing import TYPE_CHECKING
-from fastprof.formats.pgo.levels import Level
+from fastprof.formats.pgo.levels import Level, Location
 
 if TYPE_CHECKING:
     from fastprof.formats.pgo.join import Join, Site, Spot
-    from fastprof.formats.pgo.levels import Location
 
 SMALL = 120  # bytes of code at -O0: getters, wrappers, operators
 _FLAT = 0.05  # of the counts, in inlined functions, or without lines: 1 to 2 % at -O0, 14 to 23 % at clang's -O2

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 
 from fastprof.core._c import lib
-from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core._typing import Any, NamedTuple, fp_batch, fp_err, fp_pgo_binary, fp_window
 from fastprof.core.c_memory import owned
 from fastprof.core.compiled import NAMES
 from fastprof.core.errors import FormatError
@@ -19,9 +19,6 @@ from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.formats.pgo import BINARY_MAGIC, EXTBINARY_MAGIC
 from fastprof.formats.pgo.reported import REPORTED
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_pgo_binary, fp_window
 
 _SUMMARY, _NAMES, _CONTEXTS, _FUNCTIONS = 1, 2, 6, 32  # types of sections
 _KNOWN = {_SUMMARY, _NAMES, 3, 4, 5, _CONTEXTS, _FUNCTIONS}  # also symbols, offsets of functions, checksums

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from fastprof.core._c import lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import fp_batch, fp_err, fp_window
 from fastprof.core.branches import value_types
 from fastprof.core.c_memory import owned
 from fastprof.core.model import Part, ValueType
@@ -13,9 +13,6 @@ from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT
 from fastprof.core.reported import counts_of
 from fastprof.formats.pgo.reported import REPORTED
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 _EVENT = re.compile(rb"(?:boltedcollection\n)?no_lbr ?([^\n]*)\n")
 

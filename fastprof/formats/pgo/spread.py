@@ -15,14 +15,14 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.model import Model
 from fastprof.formats.pgo.branches import Runs
 from fastprof.formats.pgo.calls import JUMPS_KNOWN, jump_of
 from fastprof.formats.pgo.symtab import functions
+from fastprof.symbols.objects import ElfObject
 
 if TYPE_CHECKING:
-    from fastprof.core.model import Model
     from fastprof.formats.pgo.join import Spot
-    from fastprof.symbols.objects import ElfObject
 
 SCALE = 1000  # executions for each sample, so that few samples of a long piece are not rounded to none
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.branches import NAMES
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Writer
@@ -17,12 +16,10 @@ from fastprof.formats.pgo import ENCODING, GCOV_LAYOUT, NEST, rank
 from fastprof.formats.pgo.binary import binary, extbinary
 from fastprof.formats.pgo.gcov import gcov
 from fastprof.formats.pgo.join import Join
+from fastprof.formats.pgo.levels import Profile
 from fastprof.formats.pgo.nest import BY_HAND, SMALL, is_flat, nest
 from fastprof.formats.pgo.reported import REPORTED
 from fastprof.formats.pgo.text import text
-
-if TYPE_CHECKING:
-    from fastprof.formats.pgo.levels import Profile
 
 _MISSED = 0.05  # above this share of the counts, an object that is not found is named
 _WRONG = 0.05  # some processors record a branch twice

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import fp_batch, fp_err, fp_window
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import check
 from fastprof.core.model import Part, ValueType
@@ -13,9 +13,6 @@ from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT
 from fastprof.core.reported import counts_of
 from fastprof.formats.pprof.reported import REPORTED
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 
 class PprofReader(NativeReader):

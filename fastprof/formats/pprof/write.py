@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Writer
 from fastprof.core.errors import check_sums
@@ -13,9 +12,6 @@ from fastprof.core.parts import comments_of, descriptions_of, match_values, merg
 from fastprof.core.reported import counts_of
 from fastprof.formats.pprof import COMMENTS, NAME_ADDRESSES, TIME
 from fastprof.formats.pprof.reported import REPORTED
-
-if TYPE_CHECKING:
-    pass
 
 
 class PprofWriter(Writer):

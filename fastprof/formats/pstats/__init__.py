@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from fastprof.core import lazy_re as re
-from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.engine import MAYBE, NO, SURE, Capabilities, Format
-
-if TYPE_CHECKING:
-    from fastprof.core.model import ValueType
+from fastprof.core.model import ValueType
 
 # A marshal dict whose first key is a tuple of three items, or an empty dict.
 _DICT = rb"[{\xfb](?:[\xa9)]\x03|[\xa8(]\x03\0\0\0)[\x61\x41\x7a\x5a\x75\x74\x73\xe1\xc1\xfa\xda\xf5\xf4\xf3]"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import fp_batch, fp_err, fp_window
 from fastprof.core.c_memory import owned
 from fastprof.core.log import Log
 from fastprof.core.messages import counted
@@ -15,9 +15,6 @@ from fastprof.core.options import LENIENT, Options
 from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.formats.simpleperf.reported import REPORTED
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 
 class SimpleperfReader(NativeReader):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, ClassVar
+from fastprof.core._typing import ClassVar, fp_batch
 from fastprof.core.c_memory import owned
 from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
@@ -15,9 +15,6 @@ from fastprof.core.options import LENIENT, Options
 from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.formats.small_json.reported import REPORTED
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch
 
 
 class SmallJsonReader(NativeReader):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import Any, fp_batch, fp_err, fp_speedscope_profile, fp_window
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import FormatError
 from fastprof.core.model import MAX_VALUE_TYPES, Part, ValueType
@@ -17,9 +17,6 @@ from fastprof.core.reported import counts_of
 from fastprof.core.spill import Spilled
 from fastprof.formats.speedscope import EVENTED
 from fastprof.formats.speedscope.reported import REPORTED
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_speedscope_profile, fp_window
 
 _TYPE = re.compile(rb'"type"\s{0,8}:\s{0,8}"(evented|sampled)"')
 _EVENTED = re.compile(rb'"type"\s{0,8}:\s{0,8}"evented"')

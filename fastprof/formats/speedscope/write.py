@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import fp_speedscope_group, fp_window
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Writer
 from fastprof.core.model import Batch, Part
@@ -15,9 +15,6 @@ from fastprof.core.spill import Groups
 from fastprof.core.thread_ids import Threads
 from fastprof.core.version import __version__
 from fastprof.formats.speedscope.reported import REPORTED
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_speedscope_group, fp_window
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterable
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import Any, fp_batch, fp_err, fp_window
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import FormatError, check
 from fastprof.core.model import Part, ValueType
@@ -14,9 +14,6 @@ from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT
 from fastprof.core.reported import counts_of
 from fastprof.formats.tachyon.reported import REPORTED
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 _HEAD, _FOOTER, _NEWEST = 64, 32, 2
 # After the magic number: version, Python's, start, interval, samples, threads, places of strings and frames,

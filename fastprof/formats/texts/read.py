@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import date
 
-from fastprof.core._typing import TYPE_CHECKING, ClassVar
+from fastprof.core._typing import ClassVar, fp_batch, fp_err, fp_window
 from fastprof.core.c_memory import address_of
 from fastprof.core.errors import FormatError
 from fastprof.core.model import Part, ValueType
@@ -14,15 +14,11 @@ from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT
 from fastprof.core.reported import coded
 from fastprof.core.source import WINDOW
+from fastprof.formats.texts._machine import Lines
 from fastprof.formats.texts._raw import PprofRaw
 from fastprof.formats.texts._stacks import LuaJIT, Rprof, Tracers
 from fastprof.formats.texts._trees import Ghc, Instruments
 from fastprof.formats.texts.reported import REPORTED
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_window
-    from fastprof.formats.texts._machine import Lines
-
 
 # The first line of a stack of a map.
 _MAP = re.compile(rb"^@([^\[\n]*)\[(?:[^\n]*,)?[ \t\r]*\n", re.MULTILINE)

@@ -8,7 +8,7 @@ from fastprof.chrome.samples import SamplesReader, count_ends
 from fastprof.chrome.threads import ThreadNames
 from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import fp_batch, fp_err, fp_trace_event_read, fp_trace_event_record, fp_window
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Reader
 from fastprof.core.log import Log
@@ -20,9 +20,6 @@ from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
 from fastprof.formats.trace_event import SAMPLES, begins_with_event
 from fastprof.formats.trace_event.reported import REPORTED
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_trace_event_read, fp_trace_event_record, fp_window
 
 _CALLS = re.compile(rb'"ph"\s{0,8}:\s{0,8}"[BEXbS]"')
 _SAMPLED = re.compile(rb'"ph"\s{0,8}:\s{0,8}"P"|"samples"\s{0,8}:\s{0,8}\[\s{0,80}[^\s\]]')

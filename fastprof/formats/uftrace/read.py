@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 
 from fastprof.core._c import lib
-from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.core._typing import NamedTuple, fp_batch, fp_err, fp_window
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import FormatError, check
 from fastprof.core.folder import File
@@ -25,9 +25,6 @@ from fastprof.formats.uftrace.mappings import Mappings
 from fastprof.formats.uftrace.reported import REPORTED
 from fastprof.symbols import DEMANGLE
 from fastprof.symbols.demangle import demangle
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 _HEAD, _NEVER, _MOST_SESSIONS = 40, (1 << 64) - 1, 1 << 16
 _MOST_TIMES = 16  # that an archive's size is read, by hard links

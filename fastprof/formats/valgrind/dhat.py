@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import Any, fp_batch, fp_err, fp_window
 from fastprof.core.allocators import NAMES
 from fastprof.core.c_memory import owned
 from fastprof.core.model import Part, ValueType
@@ -12,9 +12,6 @@ from fastprof.core.options import LENIENT
 from fastprof.core.reported import counts_of
 from fastprof.formats.valgrind.places import Places
 from fastprof.formats.valgrind.reported import REPORTED
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_window
 
 # Names in the order of enum fp_dhat_value, and whether they are bytes, blocks or time.
 _TOTAL = (("total_bytes", "bytes"), ("total_blocks", "blocks"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fastprof.core._c import lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import fp_batch
 from fastprof.core.c_memory import owned
 from fastprof.core.model import Part
 from fastprof.core.native import NativeReader
@@ -13,9 +13,6 @@ from fastprof.core.options import LENIENT, MAX_MEMORY
 from fastprof.core.reported import counts_of
 from fastprof.core.spill import MOST_ROUNDS, Spilled
 from fastprof.formats.xplane.reported import REPORTED
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch
 
 
 class XplaneReader(NativeReader):

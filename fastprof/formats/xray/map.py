@@ -22,18 +22,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from fastprof.core import lazy_re as re
-from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.core._typing import NamedTuple
 from fastprof.core.errors import SymbolError
 from fastprof.core.messages import counted
+from fastprof.symbols.demangle import Demangle, left_mangled
 from fastprof.symbols.demangle import demangle as readable
-from fastprof.symbols.demangle import left_mangled
 from fastprof.symbols.elf import SHT_RELA, ElfFile, Section
 from fastprof.symbols.file_cache import FileCache
 from fastprof.symbols.names import Symbol
 from fastprof.symbols.objects import ElfObject, cached_object
-
-if TYPE_CHECKING:
-    from fastprof.symbols.demangle import Demangle
 
 ENTER, EXIT, TAIL_EXIT, ENTER_ARGUMENTS = range(4)  # kinds of sleds
 MAX_KIND = 5

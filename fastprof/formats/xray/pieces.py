@@ -18,17 +18,13 @@ from functools import partial
 
 from fastprof.core import workers
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import Pointer, fp_feed, fp_shares, fp_xray
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import CAPACITY, Encoded, decode, finish, last
 from fastprof.core.errors import check
 from fastprof.core.model import Batch
 from fastprof.core.spill import not_cleared
-from fastprof.formats.xray.read import ALL
-
-if TYPE_CHECKING:
-    from fastprof.core._c import Pointer, fp_feed, fp_shares, fp_xray
-    from fastprof.formats.xray.read import XRayReader
+from fastprof.formats.xray.read import ALL, XRayReader
 
 # Bytes of a piece.  Larger pieces wake threads less often.  The reading thread decodes buffers that exceed a piece.
 _BYTES = 2 << 20

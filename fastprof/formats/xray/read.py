@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import TYPE_CHECKING, fp_batch, fp_err, fp_window, fp_xray
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import check
 from fastprof.core.messages import counted
@@ -18,7 +18,6 @@ from fastprof.formats.xray.reported import REPORTED
 from fastprof.symbols import DEMANGLE, SYMBOLS
 
 if TYPE_CHECKING:
-    from fastprof.core._c import fp_batch, fp_err, fp_window, fp_xray
     from fastprof.formats.xray.map import Function, FunctionNames
 
 _LENT = (lib.FP_FULL, lib.FP_DONE)  # the batch is complete

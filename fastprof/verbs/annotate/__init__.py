@@ -12,7 +12,7 @@ from itertools import chain, pairwise
 from fastprof import bridges, formats, plan
 from fastprof.bridges.project.project import RETURN_ADDRESSES
 from fastprof.core._c import lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING, Any, Unpack
 from fastprof.core.engine import Capabilities
 from fastprof.core.errors import FastprofError, inputs_of, usage_error
 from fastprof.core.log import Log
@@ -34,8 +34,6 @@ from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import path_of, run
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from fastprof.verbs.keywords import AnnotateOptions, Input, Progress, ReadFormat
 
 CONTEXT = Option("context", Whole(0), 8, group="annotate", help="show N lines around those with costs (default: 8)")

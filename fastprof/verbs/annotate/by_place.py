@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import Pointer
 from fastprof.core.c_memory import owned
 from fastprof.core.chosen_value import ChosenValue
 from fastprof.core.engine import batches_of
@@ -23,9 +23,6 @@ from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.parts import match_columns
-
-if TYPE_CHECKING:
-    from fastprof.core._c import Pointer
 
 _WHAT = "sums by place"
 

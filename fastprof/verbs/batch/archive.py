@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING, Any, Unpack
 from fastprof.core.errors import FastprofError, raise_as
 from fastprof.core.log import Log
 from fastprof.core.made_folders import WorkFolder
@@ -61,8 +61,6 @@ from fastprof.verbs.batch.shards import FileList
 from fastprof.verbs.output_collisions import is_at
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from fastprof.verbs.keywords import BatchArchiveOptions
 
 _PIECE = r"[0-9]+\.fpa"

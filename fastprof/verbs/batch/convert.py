@@ -10,7 +10,8 @@ from contextlib import suppress
 from functools import partial
 
 from fastprof import plan
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING, Any, Unpack
+from fastprof.core.engine import Format
 from fastprof.core.errors import FastprofError, UsageError, usage_error
 from fastprof.core.log import Log
 from fastprof.core.messages import spelled
@@ -67,9 +68,6 @@ from fastprof.verbs.reads import Reads
 from fastprof.verbs.run import listed
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
-    from fastprof.core.engine import Format
     from fastprof.verbs.batch.partition import Partition
     from fastprof.verbs.keywords import BatchConvertOptions, BatchPlanOptions
 

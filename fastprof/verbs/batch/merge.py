@@ -37,7 +37,7 @@ from fastprof.bridges import (
 )
 from fastprof.bridges import FUNCTION as NAMED
 from fastprof.bridges import OBJECT as OF_OBJECT
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING, Any, Unpack
 from fastprof.core.engine import Capabilities, Format
 from fastprof.core.errors import FastprofError, UsageError, usage_error
 from fastprof.core.log import Log
@@ -72,8 +72,6 @@ from fastprof.verbs.reads import Reads
 from fastprof.verbs.reported import REPORTED
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from fastprof.verbs.keywords import BatchMergeOptions
 
 _PARTIAL = r"[0-9a-f]{32}(\.fpa|\.fpa\.json|\.token)"

@@ -12,7 +12,7 @@ from functools import cache
 
 from fastprof import bridges, plan
 from fastprof.bridges.rows.coarse import BY as BY_WORDS
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING, Any, Unpack
 from fastprof.core.engine import Capabilities, Format
 from fastprof.core.errors import UsageError, inputs_of, usage_error
 from fastprof.core.log import Log
@@ -32,8 +32,6 @@ from fastprof.verbs.reads import Reads
 from fastprof.verbs.run import listed, result_of, run
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from fastprof.verbs.keywords import DiffOptions, Inputs, Progress, ReadFormat, WrittenFormat
 
 Path = str | os.PathLike[str]

@@ -17,17 +17,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.compiled import NAMES
 from fastprof.core.errors import usage_error
 from fastprof.core.log import Log
-from fastprof.core.model import Model
+from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.unknown_names import text_of
 from fastprof.inputs import Inputs
-
-if TYPE_CHECKING:
-    from fastprof.core.model import Batch
 
 _HOT = 990_000  # parts of a million
 _EPSILON = 0.000005

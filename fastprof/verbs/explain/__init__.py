@@ -8,13 +8,13 @@ recorded from `info`.  The input is read once for each of these, and for its lin
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from math import sqrt
 
 from fastprof import bridges, plan
-from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple, overload
+from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
 from fastprof.core.elided import shortened
 from fastprof.core.engine import Capabilities
 from fastprof.core.errors import UsageError
@@ -36,9 +36,6 @@ from fastprof.verbs.page.figures import Places
 from fastprof.verbs.run import path_of, run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Unpack
-
     from fastprof.verbs.keywords import ExplainOptions, Input, Progress, ReadFormat
 
 _ROWS = 10  # functions

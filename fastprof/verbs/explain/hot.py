@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.core._typing import NamedTuple
 from fastprof.core.function_names import Place
 from fastprof.verbs.explain.categories import kinds_of
-
-if TYPE_CHECKING:
-    from fastprof.verbs.page.contexts import Shown
-    from fastprof.verbs.page.figures import Places
+from fastprof.verbs.page.contexts import Shown
+from fastprof.verbs.page.figures import Places
 
 _LEAST = 0.05  # share of the total below which the path ends
 _EVERYTHING = (1 << 32) - 1

@@ -24,7 +24,7 @@ from itertools import chain, count, repeat
 from operator import sub
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import Any, Pointer
 from fastprof.core.function_names import Place
 from fastprof.core.model import Model
 from fastprof.core.thread_names import ThreadNames, apart
@@ -32,9 +32,6 @@ from fastprof.verbs.function_costs import Durations
 from fastprof.verbs.page import NONE, Columns
 from fastprof.verbs.page.contexts import Shown, Times
 from fastprof.verbs.page.figures import Arcs, Cost, Figures, Places
-
-if TYPE_CHECKING:
-    from fastprof.core._c import Pointer
 
 
 class Content:

@@ -18,7 +18,16 @@ from fastprof.bridges.fold.fold import to_stacks as folded
 from fastprof.bridges.project.project import calls_of, is_full
 from fastprof.bridges.room import Room
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.core._typing import (
+    NamedTuple,
+    Pointer,
+    fp_contexts,
+    fp_fold,
+    fp_page_callers,
+    fp_project,
+    fp_top_durations,
+    fp_top_sums,
+)
 from fastprof.core.c_memory import owned
 from fastprof.core.chosen_value import ChosenValue, settled_default
 from fastprof.core.engine import Capabilities
@@ -30,17 +39,6 @@ from fastprof.core.parts import match_part
 from fastprof.verbs.function_costs import FunctionCosts, add_projected, new_durations
 from fastprof.verbs.page.labels import Labels
 from fastprof.verbs.page.tracks import Tracks
-
-if TYPE_CHECKING:
-    from fastprof.core._c import (
-        Pointer,
-        fp_contexts,
-        fp_fold,
-        fp_page_callers,
-        fp_project,
-        fp_top_durations,
-        fp_top_sums,
-    )
 
 _MOST_CALLS = 250_000  # kept while a timeline is read: more than fit the page
 _MOST_SAMPLES = 400_000  # the same of samples with times

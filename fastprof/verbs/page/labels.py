@@ -15,15 +15,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core._typing import Any, NamedTuple, T, fp_context_labels, fp_err
 from fastprof.core.labels import label_value
 from fastprof.core.model import Model
 from fastprof.core.unknown_names import text_of
 from fastprof.verbs.page import NONE, Columns
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_context_labels, fp_err
-    from fastprof.core._typing import T
 
 _MOST_ENTRIES = 60_000  # of contexts in a page: a third of its size
 _MOST_VALUES = 1_000  # of a key

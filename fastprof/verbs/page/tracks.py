@@ -20,9 +20,9 @@ from fastprof.core.c_memory import owned
 from fastprof.core.errors import check_sums, printable
 from fastprof.core.model import Batch, Model
 from fastprof.core.thread_names import ThreadNames, apart
+from fastprof.verbs.page import Columns
 
 if TYPE_CHECKING:
-    from fastprof.verbs.page import Columns
     from fastprof.verbs.page.contexts import Times
 
 _ROOM = 200_000  # values kept while a timeline is read, and as many events

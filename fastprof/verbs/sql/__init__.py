@@ -10,7 +10,8 @@ from itertools import islice
 
 from fastprof import plan
 from fastprof.bridges import TABLES
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import TYPE_CHECKING, Any, Unpack
+from fastprof.core.engine import Scan
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.log import Log
 from fastprof.core.made_folders import PrivateFolder
@@ -24,9 +25,6 @@ from fastprof.verbs.profile import Profile, Table, table_end
 from fastprof.verbs.run import listed, none_can_be_read
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
-    from fastprof.core.engine import Scan
     from fastprof.verbs.keywords import Inputs, OpenOptions, Progress, ReadFormat
     from fastprof.verbs.sql.filter import Conditions
     from fastprof.verbs.sql.joined_tables import JoinedTable, Together

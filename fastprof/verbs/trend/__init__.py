@@ -13,7 +13,7 @@ from functools import cache
 from math import isfinite
 
 from fastprof import bridges, plan
-from fastprof.core._typing import IO, TYPE_CHECKING, Any, NamedTuple
+from fastprof.core._typing import IO, TYPE_CHECKING, Any, NamedTuple, Unpack
 from fastprof.core.engine import Capabilities
 from fastprof.core.errors import FastprofError, UsageError, usage_error
 from fastprof.core.labels import NONE
@@ -37,8 +37,6 @@ from fastprof.verbs.trend.series import Change, Points, Series
 from fastprof.verbs.trend.sums import Profile, Sums
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from fastprof.verbs.keywords import TrendOptions
     from fastprof.verbs.trend.kept import Cache
     from fastprof.verbs.trend.table import SeriesTable

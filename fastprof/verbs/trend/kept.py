@@ -26,16 +26,13 @@ from types import NoneType
 from zlib import crc32
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core._typing import Any, NamedTuple, Pointer
 from fastprof.core.errors import FastprofError, faulty, raise_as
 from fastprof.core.log import Log
 from fastprof.core.options import Options
 from fastprof.core.version import __version__
 from fastprof.inputs.stored import Stored, in_store
 from fastprof.verbs.trend.keys import Entry, Key, packed, unpacked
-
-if TYPE_CHECKING:
-    from fastprof.core._c import Pointer
 
 _APPLICATION = 0x46507452  # "FPtR"
 _LAYOUT = 4

@@ -8,13 +8,10 @@ from html import escape
 from itertools import pairwise
 from math import log2
 
-from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.errors import printable
 from fastprof.core.messages import counted
+from fastprof.verbs.trend import Finding, Trend
 from fastprof.verbs.trend.series import mean_of
-
-if TYPE_CHECKING:
-    from fastprof.verbs.trend import Finding, Trend
 
 _LONGEST = 160  # characters of a name
 _WIDTH, _HEIGHT, _LEFT = 640, 130, 70  # of a chart

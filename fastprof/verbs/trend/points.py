@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, UsageError, errors_of, usage_error
 from fastprof.core.log import Log
 from fastprof.core.messages import some
@@ -22,9 +22,7 @@ from fastprof.core.urls import is_url, shown
 from fastprof.inputs.expand import _natural as natural
 from fastprof.inputs.stored import Stored
 from fastprof.verbs.reported import REPORTED
-
-if TYPE_CHECKING:
-    from fastprof.verbs.trend.sums import Profile
+from fastprof.verbs.trend.sums import Profile
 
 _NUMBERED = re.compile(r"[0-9]+(?:[-.:T][0-9]+)*Z?")
 _HASH = re.compile(r"[0-9a-f]{7,64}")  # of a commit

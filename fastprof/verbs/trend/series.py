@@ -13,13 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import isnan, sqrt
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core._typing import Any, NamedTuple, fp_trend_change, fp_trend_profiles
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import FastprofError
 from fastprof.verbs.trend.sums import Profile, Sums
-
-if TYPE_CHECKING:
-    from fastprof.core._c import fp_trend_change, fp_trend_profiles
 
 KINDS = ("step", "drift", "spike", "went away")
 _MOST_CHANGES = 64

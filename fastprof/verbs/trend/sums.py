@@ -20,7 +20,7 @@ from operator import add
 from fastprof import bridges, plan
 from fastprof.bridges.rows.pair import stem
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple, Pointer
 from fastprof.core.chosen_value import ChosenValue
 from fastprof.core.errors import faulty, printable, usage_error
 from fastprof.core.log import Log
@@ -33,7 +33,6 @@ from fastprof.verbs.groups import keys_of
 from fastprof.verbs.trend.keys import Costs, Entry, Key, packed, unpacked
 
 if TYPE_CHECKING:
-    from fastprof.core._c import Pointer
     from fastprof.verbs.trend.kept import Cache, Run
 
 

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fastprof.bridges.rows.as_table import CAPACITY, Rows
-from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core._typing import Any
 from fastprof.core.arrow_column import Decoder
 from fastprof.verbs.cells import Columns
-
-if TYPE_CHECKING:
-    from fastprof.verbs.trend import Trend
+from fastprof.verbs.trend import Trend
 
 
 class SeriesTable:
