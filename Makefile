@@ -158,6 +158,7 @@ FUZZ_ASAN = malloc_context_size=0:quarantine_size_mb=1:detect_stack_use_after_re
 LONGEST = $(or $(LONGEST_$(1)),4096)
 LONGEST_bridges = 256
 LONGEST_space = 384
+LONGEST_cython-gpu_sqlite = 24576 # a page a table
 $(C_TARGETS:%=fuzz-%): fuzz-%: build/fuzz/bin/% build/fuzz/seeds
 	$(call fuzzing,$*) env ASAN_OPTIONS=$(FUZZ_ASAN) $(FIXED) $< $(call LIMITS,$*) -max_len=$(call LONGEST,$*) \
 	    $(call LENGTH,$(C_SECONDS)) -timeout=10 build/fuzz/found/$* build/fuzz/seeds
@@ -219,7 +220,7 @@ $(CYTHON_TARGETS:%=fuzz-cython-%): fuzz-cython-%: build/fuzz/libfuzzer.so fuzz-p
 	$(call fuzzing,cython-$*) env LD_PRELOAD="$(CURDIR)/$<:$(call CLANG_RT,asan,so)" PYTHONPATH=build/fuzz/python:. \
 	    ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0:$(FUZZ_ASAN) PYTHONHASHSEED=0 \
 	    $(FIXED) $(PYTHON) -P -m tests.fuzz.$*_fuzz $(CURDIR)/$< $(call LIMITS,cython-$*) \
-	    $(call LENGTH,$(CYTHON_SECONDS)) -max_len=1024 -timeout=20 build/fuzz/found/cython-$*
+	    $(call LENGTH,$(CYTHON_SECONDS)) -max_len=$(or $(LONGEST_cython-$*),1024) -timeout=20 build/fuzz/found/cython-$*
 
 -include $(CORE:%.c=build/lint/gcc/%.d) $(CORE:%.c=build/lint/clang/%.d) $(CORE:%.c=build/fuzz/%.d) \
 	$(C_TARGETS:%=build/fuzz/tests/fuzz/%_fuzz.d) $(CORE:%.c=build/coverage/%.d) \

@@ -302,7 +302,7 @@ int fp_small_json_feed(struct fp_small_json *s, struct fp_window *in, struct fp_
         s->bad_end = r->walk.over = 1;
         status = fp_json_walk(&r->walk, r, in, err);
     }
-    if (status == FP_DONE && !r->has_rows && !r->lenient)
+    if (status == FP_DONE && !r->has_rows && !s->bad_end && !s->broken)
         return fp_fail(err, FP_E_MALFORMED, in->base + in->pos, "there is no profile in it");
     return status;
 }

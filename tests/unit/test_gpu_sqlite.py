@@ -6,6 +6,7 @@ import io
 import os
 import re
 import sqlite3
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from fastprof import formats
 from fastprof.core.errors import FormatError, UnrecognizedError
 from fastprof.core.source import Source
 from tests.support import gpu_sqlite
-from tests.support.gpu_sqlite import GLOBAL, NSYS, NSYS_ROWS, PID, TID, UUID, made, nsys, rocpd, rpd
+from tests.support.gpu_sqlite import GLOBAL, NSYS, NSYS_ROWS, PID, RPD, RPD_ROWS, TID, UUID, made, nsys, rocpd, rpd
 from tests.support.paths import CORPUS
 
 Span = tuple[str, str, str | None, int, int]
@@ -230,3 +231,23 @@ def test_memory_is_bounded() -> None:
     assert spans(data, max_memory=1) == spans(data)
     assert sqlite3.sqlite_version_info >= (3, 31)
     assert NSYS_ROWS
+
+
+def test_texts_that_no_row_names_take_no_memory() -> None:
+    """RPD has a text for the arguments of each call."""
+    strings = [(1, "f"), *((i, f"{i:300}") for i in range(2, 20_000))]
+    data = made(RPD, {"rocpd_string": strings, "rocpd_api": [(1, PID, TID, 5, 9, 1, 7)]})
+    tracemalloc.start()
+    try:
+        assert spans(io.BytesIO(data))[0][1] == "f"
+        assert tracemalloc.get_traced_memory()[1] < 4_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_names_of_a_table_without_a_key() -> None:
+    schema = RPD.replace(
+        "CREATE TABLE rocpd_string (id INTEGER NOT NULL PRIMARY KEY", "CREATE TABLE rocpd_string (id INT"
+    )
+    data = made(schema, RPD_ROWS)
+    assert spans(data) == spans(rpd())

@@ -4,8 +4,10 @@ use."""
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
@@ -174,3 +176,35 @@ def test_text_formats_start_without_patterns(file: str, verb: str) -> None:
     imported = {*done.stdout.splitlines()[0].split()}
     assert "fastprof.core.lazy_re" in imported
     assert not imported & {"re", "json", "fastprof.cli.budget"}
+
+
+# Readers without a property test of their own: perf.data is compared with perf itself, by every field, and profiles for
+# compilers with LLVM's tools.
+NO_PROPERTY = {"perf", "llvm-profile", "bolt"}
+
+
+@cache
+def text_of(folder: str, pattern: str) -> str:
+    return "".join(path.read_text() for path in (REPO / "tests" / folder).glob(pattern))
+
+
+def test_a_reader_has_a_page_a_property_test_and_a_fuzz_target() -> None:
+    lacks = {}
+    for format_ in formats.formats():
+        if not format_.reader:
+            continue
+        room, name = format_.package.rpartition(".")[2], re.escape(format_.name)
+        module = name.replace(r"\-", "_")
+        lacks[format_.name] = [
+            what
+            for what, found in {
+                "page": (REPO / "docs" / "formats" / f"{format_.name}.md").exists() or format_.name == "cpuprofile",
+                "property test": re.search(
+                    rf'"{name}"|\bimport ([\w ]+, )*{module}\b', text_of("property", "test_*.py")
+                ),
+                "fuzz target": re.search(rf'"{room}/|"{name}["/]', text_of("fuzz", "*_fuzz.*")),
+            }.items()
+            if not found
+        ]
+    assert {name for name, what in lacks.items() if what == ["property test"]} == NO_PROPERTY
+    assert {name: what for name, what in lacks.items() if what and name not in NO_PROPERTY} == {}

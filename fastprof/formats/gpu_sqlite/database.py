@@ -72,6 +72,7 @@ class Database:
             self._db.execute(f"PRAGMA {pragma}")
         found = self._db.execute("SELECT name, sql, rootpage FROM sqlite_master WHERE type = 'table'").fetchall()
         ordinary = [(_str(name), root) for name, sql, root in found if _ORDINARY.match(_str(sql))]
+        self._keys = set[tuple[str, str]]()  # columns by which a row is found at once
         self.tables = {name: self._columns(name) for name, _ in ordinary}
         page = int.from_bytes(source.head[16:18], "big")
         size = 65_536 if page == 1 else page
@@ -82,7 +83,8 @@ class Database:
 
     def _columns(self, table: str) -> frozenset[str]:
         """Without generated and hidden ones."""
-        found = self._db.execute(f"PRAGMA table_info({_quoted(table)})")
+        found = self._db.execute(f"PRAGMA table_info({_quoted(table)})").fetchall()
+        self._keys |= {(table, _str(name)) for _, name, *_, place in found if place == 1}
         return frozenset(_str(name) for _, name, *_ in found)
 
     def select(self, table: str, *columns: str) -> Iterator[tuple[Any, ...]]:
@@ -98,6 +100,21 @@ class Database:
         if not there or key not in self.tables[table]:
             return {}
         return {row[0]: row[1] for row in self.select(table, key, there[0])}
+
+    def names(self, table: str, key: str, *columns: str) -> Callable[[object], bytes]:
+        """The name with a key; a key that is no number is a name.  Rows are looked up as they are asked for: RPD has a
+        string for the arguments of each call, too."""
+        there = [column for column in columns if column in self.tables.get(table, ())]
+        if not there or (table, key) not in self._keys:
+            found = self.mapped(table, key, *columns)
+            return lambda id: text(found.get(id)) if isinstance(id, int) else text(id)
+        query = f"SELECT {_quoted(there[0])} FROM {_quoted(table)} WHERE {_quoted(key)} = ?"
+
+        def of(id: object) -> bytes:
+            row = self._db.execute(query, (id,)).fetchone() if isinstance(id, int) else (id,)
+            return text(row[0]) if row else b""
+
+        return of
 
 
 def _str(value: object) -> str:

@@ -37,7 +37,7 @@ class Nsys:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._strings = db.mapped("StringIds", "id", "value")
+        self._string = db.names("StringIds", "id", "value")
         processes = db.mapped("PROCESSES", "globalPid", "name")
         self._processes = {key >> 24 & 0xFFFFFF: text(name) for key, name in processes.items() if isinstance(key, int)}
         names = db.mapped("ThreadNames", "globalTid", "nameId")
@@ -50,9 +50,6 @@ class Nsys:
                 if kind == _DOMAIN:
                     self._domains[domain] = text(name)
 
-    def _string(self, id: object) -> bytes:
-        return text(self._strings.get(id)) if isinstance(id, int) else text(id)
-
     def queries(self) -> Iterator[Query]:
         for table, columns in self._db.tables.items():
             if not {"start", "end"} <= columns:
@@ -61,7 +58,7 @@ class Nsys:
                 category, names = _STREAMS[table]
                 named = tuple(name for name in names if name in columns)[:1]
                 keys = tuple(key for key in ("globalPid", "deviceId", "contextId", "streamId") if key in columns)
-                of = self._copy if category == b"gpu_memcpy" else self._kernel if named else self._memset
+                of = self._copy if category == b"gpu_memcpy" else self._string if named else self._memset
                 yield Query(table, category, ("start", "end"), named, keys, of, self._stream(keys))
             elif table == "NVTX_EVENTS" and "globalTid" in columns:
                 named = tuple(name for name in ("eventType", "text", "textId", "domainId") if name in columns)
@@ -73,9 +70,6 @@ class Nsys:
                 yield Query(table, category, ("start", "end"), named, ("globalTid",), self._call, self._thread)
 
     # ---- names
-
-    def _kernel(self, id: object) -> bytes:
-        return self._string(id)
 
     def _call(self, id: object) -> bytes:
         """Without the version of the interface: cudaLaunchKernel_v7000."""

@@ -47,14 +47,11 @@ class Rocpd:
             category, names, threads = _KINDS[kind]
             if not {"start", "end", *names, *threads} <= columns:
                 continue
-            strings = self._db.mapped(f"rocpd_string{of}", "id", "string")
+            name = self._db.names(f"rocpd_string{of}", "id", "string")
             if kind == "kernel_dispatch":
-                strings = self._db.mapped(f"rocpd_info_kernel_symbol{of}", "id", "display_name", "kernel_name")
+                name = self._db.names(f"rocpd_info_kernel_symbol{of}", "id", "display_name", "kernel_name")
             place = self._thread(of) if threads == ("pid", "tid") else self._stream(of, is_op=kind == "op")
-            yield Query(table, category, ("start", "end"), names, threads, self._named(strings), place)
-
-    def _named(self, strings: dict[Any, Any]) -> Callable[..., bytes]:
-        return lambda id: text(strings.get(id)) if isinstance(id, int) else text(id)
+            yield Query(table, category, ("start", "end"), names, threads, name, place)
 
     def _thread(self, of: str) -> Callable[..., Place]:
         """Numbers of RPD are those of the system."""
