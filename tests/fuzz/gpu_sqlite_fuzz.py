@@ -29,7 +29,7 @@ def outcome(data: bytes, options: Options, capacity: int) -> object:
         with Source(io.BytesIO(data), name="test") as source:
             reader = formats.get("gpu-sqlite").reader_class()(source, model, options, log)
             for batch in read(reader, capacity):
-                columns = [list(batch[name]) for name in ("kind", "function", "time", "thread")]
+                columns = [list(batch[name]) for name in ("op", "function", "time", "thread")]
                 rows += [*zip(*columns, strict=True)]
     except FastprofError as error:
         return str(error).partition(", in the temporary copy")[0]
