@@ -102,8 +102,8 @@ class Database:
         return {row[0]: row[1] for row in self.select(table, key, there[0])}
 
     def names(self, table: str, key: str, *columns: str) -> Callable[[object], bytes]:
-        """The name with a key; a key that is no number is a name.  Rows are looked up as they are asked for: RPD has a
-        string for the arguments of each call, too."""
+        """The name of a key; a key other than a number is itself a name.  A row is read only when a caller wants its
+        name: RPD also has a string for the arguments of each call."""
         there = [column for column in columns if column in self.tables.get(table, ())]
         if not there or (table, key) not in self._keys:
             found = self.mapped(table, key, *columns)
