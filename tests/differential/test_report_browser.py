@@ -278,7 +278,8 @@ def test_long_names_lose_what_stands_in_templates(tmp_path: Path) -> None:
     }
     (tmp_path / "a.folded").write_text("".join(f"{name} {i + 1}\n" for i, name in enumerate(shortened)))
     report(tmp_path / "a.folded", tmp_path / "page.html")
-    rows, title = drive(tmp_path / "page.html", value(ROWS), click(".rows .row:nth-child(5)"), text_of("#details h2"))
+    steps = value(ROWS), click(".rows .row:nth-child(5)"), text_of("#details h2")
+    rows, title = drive(tmp_path / "page.html", *steps, width=2800)
     assert [row[-1].strip() for row in rows] == [*reversed(shortened.values())]
     assert title == next(iter(shortened))
 
@@ -307,7 +308,7 @@ def test_value_types_threads_and_time(tmp_path: Path) -> None:
         value(ROWS),
         text_of("#count"),
         choose("#thread", "all 2"),
-        choose("#value", "calls (count)"),
+        choose("#value", "calls"),
         value(ROWS),
         tab("time"),
         value(DRAWN),
@@ -548,7 +549,7 @@ def test_cachegrind_has_self_costs_alone(archived: bool, tmp_path: Path) -> None
         text_of("#about"),
     )
     assert [title.split(" ")[0] for title in head] == ["self", "self", "sum", "Function"]
-    assert " % of 1 is " in says and "estimated" not in flame + about
+    assert " % of 1 Ir is " in says and "estimated" not in flame + about
     assert (details, figures) == ([], ["self"])
     assert top(source).rows[0].inclusive is None
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from fastprof import convert, info, report, top
-from tests.differential.test_report_browser import choose, drive, tab, text_of, value
+from tests.differential.test_report_browser import choose, click, drive, tab, text_of, value
 from tests.support.paths import CORPUS
 
 POOL, PROGRAM = CORPUS / "xray/good/fdr5-pool-clang19.xray", CORPUS / "xray/pool-clang19"
@@ -30,9 +30,15 @@ CALLS = (
 def test_the_call_graph_is_that_of_top(tmp_path: Path) -> None:
     """Also of a comparison, whose arcs have both costs."""
     report(CPU, tmp_path / "page.html", value="cpu")
-    _, nodes, arcs, overlapping, drawn, address, hint, legend = drive(
+    enlarge = click("#answer button")
+    _, fewer, size, nodes, arcs, overlapping, drawn, address, hint, legend = drive(
         tmp_path / "page.html",
         GRAPH,
+        value(NODES),
+        value(
+            "Math.min(...[...document.querySelectorAll('#callgraph .node text')].map(t => t.getBoundingClientRect().height))"
+        ),
+        enlarge,
         value(NODES),
         value(ARCS),
         value(OVERLAP),
@@ -43,6 +49,7 @@ def test_the_call_graph_is_that_of_top(tmp_path: Path) -> None:
     )
     found = top(CPU, value="cpu", n=0, tree="callees")
     rows = {row.name: row for row in found.rows}
+    assert 24 <= len(fewer) < 60 and fewer == nodes[: len(fewer)] and size >= 8
     assert len(nodes) == 60 and len(arcs) > 50 and overlapping == 0 and drawn == [60, len(arcs)]
     assert {name: (own[0], all_[0]) for name, own, all_ in nodes} == {
         name: (rows[name].self, rows[name].inclusive) for name, *_ in nodes
@@ -57,7 +64,7 @@ def test_the_call_graph_is_that_of_top(tmp_path: Path) -> None:
     }
     assert ("main.(*tree).put", "main.(*tree).put") in itself and expected[next(iter(itself))] == 0
     assert (
-        address == "#view=graph"
+        address == "#view=graph&nodes=all"
         and hint.startswith("The 60 most expensive functions below their callers")
         and legend is True
     )
@@ -69,6 +76,7 @@ def test_the_call_graph_of_a_difference_and_of_a_label(tmp_path: Path) -> None:
     _, nodes, arcs, colours = drive(
         tmp_path / "page.html",
         GRAPH,
+        click("#answer button"),
         value(NODES),
         value(ARCS),
         value("[...document.querySelectorAll('#callgraph .node rect')].map(r => r.getAttribute('fill').slice(0, 7))"),

@@ -44,7 +44,8 @@ const aboutPage = page => {
       ["m", "merge lines"], ["u U", "undo the last transform, all"], ["Shift+F10", "menu of the selected function"],
       ...head.time ? [["w a s d", "zoom and pan in time order"], ["c", "collapse or expand all threads there"], ["e", "enlarge rows there, or fit all threads"]] : [], ...head.tracks?.n_events ? [["n p", "next and previous event there"]] : []];
     byId("about").append(element("h2", {}, "About this page"), element("dl", {}, ...facts),
-      element("p", {}, ...keys.flatMap(([key, what]) => [element("kbd", {}, key), ` ${what}   `])));
+      element("h2", {}, "Keys"), element("dl", {class: "keys"}, ...keys.flatMap(([key, what]) => [
+        element("dt", {}, ...(key.includes(" to ") ? [key] : key.split(" ")).map(one => element("kbd", {}, one))), element("dd", {}, what)])));
   };
   byId("title").textContent = head.title;
   document.title = `${head.title} - fastprof report`;

@@ -6,9 +6,12 @@
 //      │ ╱
 //      c                          an arc upwards belongs to a recursion, a loop to a function that calls itself
 //
-// Fewer arcs cross if a function moves to the mean place of those that it is connected with, several times.
+// A function that nobody calls is just above the first one that it calls.  Fewer arcs cross if a function moves to the mean
+// place of those that it is connected with, several times.  At first as many functions are shown as can be read.
 const MOST_NODES = 60, LEAST_SHARE = 0.005, SWEEPS = 12;  // functions and arcs below this share are left out
-const GAP_X = 26, GAP_Y = 46, LOOP = 30, LONGEST_NAME = 42, SMALLEST = 11, LARGEST = 22;  // pixels; of fonts
+const FEWER = [MOST_NODES, 48, 38, 30, 24, 18, 12], FEWEST = 24;  // functions; on a phone fewer
+const GAP_X = 22, GAP_Y = 36, LOOP = 30, LONGEST_NAME = 34, SMALLEST = 12, LARGEST = 22;  // pixels; of fonts
+const READABLE = 0.7;  // the scale at which the smallest font can be read
 const SVG = "http://www.w3.org/2000/svg";
 
 // The arcs that lead downwards: those to a function that is on the way here lead upwards.
@@ -55,6 +58,10 @@ const layersOf = (n, down, groups) => {
       layer[to] = Math.max(layer[to], layer[i] + 1);
       if (!--left[to]) ready.push(to);
     }
+  for (const i of layer.keys()) {  // those that nobody calls
+    const callees = down.filter(({from}) => from === i).map(({to}) => layer[to]);
+    if (!layer[i] && callees.length) layer[i] = Math.max(0, Math.min(...callees) - 1);
+  }
   const layers = Array.from({length: layer.reduce((a, b) => Math.max(a, b), 0) + 1}, () => []);
   for (let i = 0; i < n; i++) layers[layer[i]].push(i);
   const place = new Float64Array(n);
@@ -80,6 +87,8 @@ class CallGraph {
     this.page = page;
     this.holder = byId("callgraph");
     this.seen = null;  // the part of the picture that is shown: [x, y, width, height]; null: all
+    this.isWhole = false;  // all functions, even if they are too small to be read
+    this.pen = document.createElement("canvas").getContext("2d");
     this.holder.addEventListener("wheel", event => {
       event.preventDefault();
       this.zoom(Math.exp(-event.deltaY * 0.002), event);
@@ -95,8 +104,16 @@ class CallGraph {
       event.preventDefault();
     });
   }
-  // Finds functions and arcs, and their places.
+  // Finds functions and arcs, and their places: as many as can be read.
   arrange() {
+    const {clientWidth: width, clientHeight: height} = this.holder;
+    for (const most of this.isWhole || !width ? [MOST_NODES] : FEWER) {
+      this.put(most);
+      if (Math.min(width / this.width, height / this.height) >= READABLE || (most <= FEWEST && innerWidth > PHONE)) break;
+    }
+    this.scale();
+  }
+  put(most) {
     const {page} = this, columns = page.columns(), base = Math.abs(page.base()) || 1;
     const size = costs => Math.max(0, ...columns.map(k => Math.abs(costs[k] || 0)));
     const known = [];
@@ -105,7 +122,10 @@ class CallGraph {
       if (size(figures.all) >= LEAST_SHARE * base) known.push({fn, ...figures});
     }
     known.sort((a, b) => size(b.all) - size(a.all) || size(b.self) - size(a.self) || a.fn - b.fn);
-    this.nodes = known.slice(0, MOST_NODES);
+    this.most = Math.min(MOST_NODES, known.length);
+    this.nodes = known.slice(0, most);
+    const chosen = known.slice(most).find(({fn}) => fn === page.chosen());
+    if (chosen) this.nodes[this.nodes.length - 1] = chosen;
     const at = new Map(this.nodes.map(({fn}, i) => [fn, i]));
     this.arcs = page.arcs(at).filter(({from, to, costs}) => at.has(from) && at.has(to) && size(costs) >= LEAST_SHARE * base)
       .map(arc => ({...arc, from: at.get(arc.from), to: at.get(arc.to), share: size(arc.costs) / base}))
@@ -113,8 +133,11 @@ class CallGraph {
     for (const node of this.nodes) {  // the font grows with the cost, above all with a function's own
       node.font = SMALLEST + (LARGEST - SMALLEST) * Math.sqrt(Math.min(1, 0.75 * size(node.self) / base + 0.25 * size(node.all) / base));
       node.group = page.groupOf(node.fn);
-      node.lines = [this.cut(page.short(node.fn)), page.shares(node)];
-      node.width = 14 + 0.6 * node.font * Math.max(...node.lines.map(line => line.length));
+      node.lines = [nameThatFits(page.short(node.fn), text => text.length <= LONGEST_NAME), page.shares(node)];
+      node.width = 14 + Math.max(...node.lines.map((line, i) => {
+        this.pen.font = `${i ? "" : "600 "}${node.font}px system-ui, sans-serif`;
+        return this.pen.measureText(line).width;
+      }));
       node.high = 2.5 * node.font + 8;
     }
     for (const {from, to} of this.arcs) if (from === to) this.nodes[from].loop = LOOP + 44;  // with its label
@@ -138,10 +161,6 @@ class CallGraph {
     });
     this.clusters = this.clusters.filter(({group, members}) => group && members.length > 1);
     this.seen = null;
-  }
-  cut(name) {
-    if (name.length > LONGEST_NAME) name = withoutArguments(name);
-    return middleOf(name, LONGEST_NAME);
   }
   draw() {
     const make = (tag, properties, ...children) => {

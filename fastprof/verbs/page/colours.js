@@ -9,7 +9,9 @@ const STEPS = 6, SAMPLES = 24;  // strengths of a hue; boxes of a run that its c
 
 const mixed = (rgb, other, share) => rgb.map((c, i) => Math.round(c * share + other[i] * (1 - share)));
 const hexOf = ([r, g, b]) => `#${(1 << 24 | r << 16 | g << 8 | b).toString(16).slice(1)}`;
-const textOn = ([r, g, b]) => 0.299 * r + 0.587 * g + 0.114 * b > 135 ? "#111111" : "#ffffff";
+// Black or white, whichever has more contrast: the luminance of both is as far apart at 0.19 (WCAG).
+const linear = c => c <= 10 ? c / 3294.6 : ((c / 255 + 0.055) / 1.055) ** 2.4;
+const textOn = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b) > 0.19 ? "#111111" : "#ffffff";
 const GREY_RGB = {light: [223, 226, 231], dark: [58, 63, 73]};
 // by theme, hue and strength: the colour as RGB, and fill and text
 const SHADES = {};

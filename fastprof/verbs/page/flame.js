@@ -126,10 +126,10 @@ class Flame {
         if (!list) fills.set(fill, list = []);
         list.push(left, y, wide - gap, thick);
       }
-      if (fn === view.chosen && fn !== NONE && wide >= 4) frames.push([left, y, wide - gap, front, 2, thick]);
+      if (fn === view.chosen && fn !== NONE && wide >= 4) frames.push([left, y, wide - gap, front, wide < 9 ? 1 : 2, thick]);
       else if (path.has(id) && wide >= 4) frames.push([left, y, wide - gap, front, 1, thick]);
       if (id === this.hovered || id === this.focused) frames.push([left, y, wide - gap, accent, 2, thick]);
-      if (wide > 24 && high > 12) labels.push([box.many ? `${exact(box.many.length)} small boxes` : view.label(fn, id), left, y, wide - gap, text, high]);
+      if (wide > 24 && high > 12) labels.push([box.many ? `${exact(box.many.length)} small boxes` : view.label(fn, id), left, y, wide - gap, text, high, Boolean(box.many)]);
       this.drawn.push({id, fn, row, width: w, many: box.many, range: box.range, at: box.at, from: box.from, x: left, y, w: wide, h: high});
     }
     for (const [fill, list] of fills) {
@@ -231,22 +231,11 @@ class Flame {
     for (; id >= 0 && found.size < 65536; id = this.boxes.parent(id)) found.add(id);
     return found;
   }
-  // A name that does not fit loses its arguments, then its middle.
-  label(name, x, y, w, colour, high = ROW) {
-    const {pen} = this, room = w - 8, fits = text => pen.measureText(text).width <= room;
-    let text = name.length > 400 ? middleOf(name, 400) : name;
-    if (!fits(text)) text = text.replace(/^0x0+(?=[\da-f])/i, "0x");  // an address
-    if (!fits(text)) text = withoutArguments(text);
-    if (!fits(text)) {
-      let most = 0, not = text.length;
-      while (not - most > 1) {
-        const middle = (most + not) >> 1;
-        if (fits(middleOf(text, middle))) most = middle;
-        else not = middle;
-      }
-      if (most < 3) return;
-      text = middleOf(text, most);
-    }
+  // isWhole: without it, if it does not fit
+  label(name, x, y, w, colour, high = ROW, isWhole = false) {
+    const {pen} = this, fits = text => pen.measureText(text).width <= w - 8;
+    const text = isWhole ? fits(name) && name : nameThatFits(name, fits);
+    if (!text) return;
     pen.fillStyle = colour;
     pen.fillText(text, x + 4, y + high / 2);
   }

@@ -13,7 +13,9 @@ const begin = async () => {
     const of = side => head.values.findIndex(value => value.event === e && value.side === side);
     return {...event, index: e, old: of(0), new: of(1)};
   }).filter(event => event.old >= 0 || event.new >= 0);
-  const title = event => event.name + (event.unit && event.unit !== event.name ? ` (${event.unit})` : "");
+  const isPlain = unit => unit === "count" || UNITS.has(unit.toLowerCase());  // figures have it
+  const isOnlyName = event => events.filter(({name}) => name === event.name).length === 1;
+  const title = event => event.name + (!event.unit || event.unit === event.name || (isPlain(event.unit) && isOnlyName(event)) ? "" : ` (${event.unit})`);
   const unitOf = event => event.unit || (UNITS.has(event.name.toLowerCase()) ? event.name : "");
   const state = {
     event: events.find(event => event.index === head.shown) || events[0] || {name: "nothing", unit: "", old: -1, new: -1},
@@ -237,10 +239,15 @@ const begin = async () => {
     if (state.order === "treemap") treemap.draw();
   };
   const drawLegend = () => {
-    byId("legend").replaceChildren(...[...flame.boxes?.lanes && state.order === "time" ? flame.boxes.lanes.legend() : [], ...colours.legend()].map(([colour, text, kind = ""]) => {
+    const found = [...flame.boxes?.lanes && state.order === "time" ? flame.boxes.lanes.legend() : [], ...colours.legend()];
+    byId("legend").hidden = !found.length;
+    const room = innerWidth <= PHONE ? 2 * innerWidth : flame.holder.parentElement.clientWidth;
+    let most = 32;  // characters of a name
+    while (most > 8 && found.reduce((sum, [colour, text]) => sum + (colour ? 38 + 6.5 * Math.min(text.length, most) : 0), 10) > room) most--;
+    byId("legend").replaceChildren(...found.map(([colour, text, kind = ""]) => {
       const sample = element("i", {});
       sample.style.background = colour;
-      return element("span", {class: kind}, ...colour ? [sample] : [], text);
+      return element("span", {class: kind, title: text}, ...colour ? [sample, middleOf(text, most)] : [text]);
     }));
   };
   const shareText = (value, whole) => `${figure(value, unit())} (${percent(value, whole)})`;
@@ -264,6 +271,12 @@ const begin = async () => {
     callers: fn => listOfCalls()(fn, 0).filter(arc => arc.other !== fn).sort((a, b) => (b.costs[state.event.old] || 0) - (a.costs[state.event.old] || 0)).map(arc => arc.other),
     callsOf: fn => ofThread() ? 0 : columnOf("row calls", 0, fn),
     choose: fn => choose(fn, "answer"),
+    enlargeGraph() {
+      graph.isWhole = !graph.isWhole;
+      drawGraph();
+      answer.draw();
+      remember(true);
+    },
     rowName(cell, i) {
       if (rowGroups.kind && rowGroups.isGroup(i)) {
         cell.append(`${rowGroups.unfolded.has(i) ? "▾" : "▸"} ${rowGroups.title(i)} (${exact(rowGroups.count(i))})`);
@@ -271,7 +284,7 @@ const begin = async () => {
         return;
       }
       if (i >= names.length) i = rowGroups.functionOf(i);
-      cell.append(bothEnds(labelOf(i)), cycles[i] && !nameOf(i).startsWith("<cycle") ? " ↻" : "", " ",
+      cell.append(element("span", {class: "own"}, table.fitting(labelOf(i)) + (cycles[i] && !nameOf(i).startsWith("<cycle") ? " ↻" : "")), " ",
         element("span", {class: "in"}, [texts[filesOf[i]], texts[objects[i]]].filter(Boolean)
           .map(path => path.slice(path.lastIndexOf("/") + 1)).join(" · ")));
       cell.title = `${nameOf(i)}\n${place(i)}`;
@@ -393,7 +406,7 @@ const begin = async () => {
 
   const select = byId("value");
   select.hidden = !events.length;
-  select.replaceChildren(...events.map((event, at) => element("option", {value: at}, title(event))));
+  select.replaceChildren(...events.map((event, at) => element("option", {value: at, title: event.unit}, title(event))));
   const chooser = new LabelChooser({
     labels, columns: shownColumns, unit, thread: () => state.thread, threadName: () => threadLabel(threadName()),
     setThread: t => { state.thread = threads.value = t; }, changed: () => drawAll(),
@@ -545,7 +558,7 @@ const begin = async () => {
       value: state.event === first.event ? "" : state.event.name,
       thread: threadName() ?? "", colours: colours.kind === first.kind ? "" : colours.kind, flip: flame.flipped ? "1" : "",
       zoom: isZoomed ? `${flame.from},${flame.to}` : "", chosen: state.chosen === answer.largest(1)[0] ? "" : functionText(state.chosen),
-      figures: figures.value === "costs" ? "" : figures.value, rows: flame.isEnlarged ? "full" : "", group: rowGroups.kind,
+      figures: figures.value === "costs" ? "" : figures.value, nodes: graph.isWhole ? "all" : "", rows: flame.isEnlarged ? "full" : "", group: rowGroups.kind,
       range: state.ranged ? flame.range.join() : "",
       centre: state.order === "sandwich" ? functionText(state.centre) : "",
       search: byId("search").value,
@@ -577,6 +590,7 @@ const begin = async () => {
     byId("search").value = given.get("search") || given.get("filter") || "";  // once the table had a filter of its own
     chooser.restore(given.get("by"), given.getAll("label"));
     flame.isEnlarged = given.get("rows") === "full";
+    graph.isWhole = given.get("nodes") === "all";
     folded.clear();
     areFoldsGiven = given.has("folds") || given.has("folded");
     for (const name of given.getAll("folded")) folded.add(name);

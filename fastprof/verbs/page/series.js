@@ -36,7 +36,7 @@ const drawSeries = series => {
   const used = KINDS.map((kind, k) => [kind, k]).filter(([, k]) => snapshots.some(one => one[2 + k]));
   byId("series").append(element("h2", {}, "Memory over time"),
     make("svg", {viewBox: `0 0 ${WIDE} ${HIGH}`, preserveAspectRatio: "none", role: "img", "aria-label": label}, ...areas, ...marks),
-    element("p", {}, `${exact(first)} to ${exact(last)} ${unit}; at most ${figure(totals[peak], "bytes")}. `,
+    element("p", {}, `${exact(first)} to ${exact(last)} ${unit}; at most ${figure(totals[peak], "bytes")}${hasResident ? `, resident ${figure(Math.max(...resident), "bytes")}, the height of the picture` : ""}. `,
       ...used.flatMap(([kind, k]) => [element("span", {class: `key series${k}`}), ` ${kind}  `]), ...hasResident ? [element("span", {class: "key resident"}), " resident  "] : [],
       snapshots.some(one => one[5]) ? "A line marks a snapshot shown above." : ""), asTable);
 };

@@ -30,7 +30,10 @@ class Shell {
       this.keep({place: byId("place").value, size: undefined});
       this.place(this.kept.place);
     });
-    const about = byId("about-box"), open = () => about.showModal();
+    const about = byId("about-box"), open = () => {
+      this.closeMenu();
+      about.showModal();
+    };
     byId("summary").addEventListener("click", open);
     byId("about-button").addEventListener("click", open);
     byId("about-close").addEventListener("click", () => about.close());

@@ -41,6 +41,7 @@ class Table {
     this.chosen = -1;
     this.order = [];
     this.groups = null;
+    this.pen = document.createElement("canvas").getContext("2d");
     this.head = element("div", {class: "row head", role: "row"});
     this.rows = element("div", {class: "rows", role: "rowgroup", tabindex: "0", "aria-label": `${on.title || "Functions"}; arrow keys select one`});
     holder.append(this.head, this.rows);
@@ -98,6 +99,7 @@ class Table {
   }
   paint(isPrinted = false) {
     if (!this.columns) return;
+    this.room = Math.max(100, this.holder.clientWidth - this.columns.reduce((sum, column) => sum + column.width, 12));  // of a name
     const first = isPrinted ? 0 : Math.max(0, Math.floor(this.holder.scrollTop / HEIGHT) - 5);
     const last = Math.min(this.order.length, isPrinted ? PRINTED : first + Math.ceil(this.holder.clientHeight / HEIGHT) + 10);
     this.rows.style.height = `${(isPrinted ? last : this.order.length) * HEIGHT}px`;
@@ -122,6 +124,11 @@ class Table {
       row.append(cell);
     });
     return row;
+  }
+  // A name as it fits the last column.
+  fitting(name) {
+    this.pen.font = "13px system-ui, -apple-system, Segoe UI, sans-serif";
+    return nameThatFits(name, text => this.pen.measureText(text).width <= this.room);
   }
   isGroup(i) { return this.groups !== null && this.groups.isGroup(i); }
   choose(i) {

@@ -92,8 +92,36 @@ const withoutArguments = name => {
   return at > 0 && end > at + 1 && /[\w>)\]]/.test(name[at - 1]) ? `${name.slice(0, at)}(…)${name.slice(end + 1)}` : name;
 };
 
+// A name without directories and packages: run (/usr/lib/a.py:3)  run (a.py:3),  java/util/HashMap.get  HashMap.get,
+// java.util.HashMap.get  HashMap.get,  operator/ and classes of lambdas (Work$$Lambda+0x7a08/623247230.run) stay
+const withoutPath = name => name.replace(/(?<![\w.$@+~%-])(?:\w+:\/\/)?\/?(?:(?!operator\/)[\w.$@+~%-]+\/)+(?=[A-Za-z_$(*])/g, "")
+  .replace(/(^|[\s(<,;])(?:[a-z_][\w$]*\.){2,}(?=[A-Z])/g, "$1") || name;
+
+// The last part of a name, if it is one: get of HashMap.get, push_back(…) of std::vector<…>::push_back(…).
+const ownName = name => /^(?!\[).*(?:::|[.\/])(?!(?:part|constprop|isra|cold|lto_priv|llvm|func)\b)([A-Za-z_~][^.:\/]*)$/.exec(name)?.[1] ?? name;
+
 // The first `n` characters of a text, of which the end is more important than the middle: std::v…::push_back
 const middleOf = (text, n) => n >= text.length ? text : n < 8 ? `${text.slice(0, n)}…` : `${text.slice(0, Math.ceil(n / 2))}…${text.slice(-Math.floor(n / 2))}`;
+
+// A name, if it does not fit without zeros of addresses, arguments and packages, then without its middle; where little fits
+// its last part.  "": nothing fits.  fits(text): truth
+const nameThatFits = (name, fits) => {
+  let text = name.length > 400 ? middleOf(name, 400) : name;
+  for (const shorter of [text => text.replace(/^0x0+(?=[\da-f])/i, "0x"), withoutArguments, withoutPath]) if (!fits(text)) text = shorter(text);
+  const most = all => {
+    if (fits(all)) return all.length;
+    let most = 0, not = all.length;
+    while (not - most > 1) {
+      const middle = (most + not) >> 1;
+      if (fits(middleOf(all, middle))) most = middle;
+      else not = middle;
+    }
+    return most;
+  };
+  let n = most(text);
+  if (n < Math.min(10, text.length)) n = most(text = ownName(text));
+  return n < Math.min(3, text.length) ? "" : middleOf(text, n);
+};
 
 // A name of which both ends stay where it does not fit: its middle gets three dots.
 const bothEnds = (text, tail = 15) => text.length < tail + 6 ? text

@@ -108,7 +108,8 @@ const answerLine = page => {
     const [fn] = largest(1);
     if (fn === undefined) return [];
     const own = page.rowFigure("row self", old, fn), callers = page.callers(fn), calls = page.callsOf(fn);
-    return [`${percent(own, whole)} of ${figure(whole, unit())} is `, link(fn),
+    const what = UNITS.has(unit().toLowerCase()) ? "" : ` ${state.event.name}`;  // else figures have the unit
+    return [`${percent(own, whole)} of ${figure(whole, unit())}${what} is `, link(fn),
       ...callers.length ? [", called by ", link(callers[0]), callers.length > 1 ? ` and ${plural(callers.length - 1, "other")}` : ""] : [],
       ...calls ? [`; ${plural(calls, "call")}`] : []];
   };
@@ -119,9 +120,10 @@ const answerLine = page => {
       return [`${page.beginText(from * head.time.length)} to ${page.beginText(to * head.time.length)}: ${page.timeText((to - from) * head.time.length)} with ${plural(state.ranged.n, head.samples ? "sample" : "call")}, ` +
         `${figure(state.ranged.sum, unit())} in all threads shown${page.labels.isChosen ? `, ${page.labels.title()}` : ""}. The table covers this range; Esc clears it.`];
     if (state.order === "graph") return [`The ${exact(graph.nodes.length)} most expensive functions below their callers, calls above ${percent(LEAST_SHARE, 1)}` +
-      `${(state.thread >= 0 || page.labels.isChosen) && !page.ofThread() ? ", of all threads" : ""}. Drag to move, the wheel zooms, click selects.`];
-    if (state.order === "time") return [`Each box is ${head.samples ? "a function in consecutive samples of a thread" : "a call"}. Drag to select a time range, click to zoom; Ctrl+wheel or w and s zoom, ` +
-      `Shift+wheel or a and d pan. Click a thread's name to collapse it, c for all; e enlarges rows.${sampledPart(head)}${page.transforms.isActive ? " Transforms do not apply here." : ""}`];
+      `${(state.thread >= 0 || page.labels.isChosen) && !page.ofThread() ? ", of all threads" : ""}. Drag moves, the wheel zooms, a click selects. `,
+      ...graph.most > graph.nodes.length || graph.isWhole ? [element("button", {type: "button", onclick: () => page.enlargeGraph()}, graph.isWhole ? "Show what can be read" : `Show ${exact(graph.most)}`)] : []];
+    if (state.order === "time") return [`Each box is ${head.samples ? "a function in consecutive samples" : "a call"}. ${innerWidth <= PHONE ? "Tap one to zoom, a thread's name to collapse it." :
+      "Drag selects a range, click zooms, w a s d move; a click on a name or c collapses threads, e enlarges rows."}${sampledPart(head)}${page.transforms.isActive ? " Transforms do not apply here." : ""}`];
     if (state.order === "inverted") return ["Each box of the first row is a function; its width is its self cost. Its callers follow, each with its part of that cost."];
     if (state.order === "sandwich") return [`${labelOf(state.centre)}: its callers above, its callees below, each with its part of this function's inclusive cost.`];
     return answer();

@@ -251,6 +251,7 @@ class TrackTable {
     if (holder.hidden) return;
     const length = this.page.head.time.length || 1, [from, to] = (flame.range || [0, 1]).map(share => share * length);
     this.rows = [...tracks.counters.map(of => this.counter(of, from, to)), ...this.sums("mark", tracks.marks, from, to), ...this.sums("state", tracks.states, from, to)].filter(({n}) => n);
+    holder.hidden = !this.rows.length && !flame.range;
     const text = (value, i) => this.rows[i].kind === "counter" ? counterText(value) : "";
     this.table.show([
       {title: "number", width: 80, value: i => this.rows[i].n, write: i => exact(this.rows[i].n)},
