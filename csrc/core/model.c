@@ -312,23 +312,29 @@ struct fp_model *fp_model_new(void) {
         init_table(&m->mappings, FP_MAPPING_WIDTH) || init_table(&m->functions, FP_FUNCTION_WIDTH) ||
         init_table(&m->lines, FP_LINE_WIDTH) || init_table(&m->frames, FP_FRAME_WIDTH) ||
         init_table(&m->stacks, FP_STACK_WIDTH) || init_table(&m->labels, FP_LABEL_WIDTH) ||
-        init_table(&m->threads, FP_THREAD_WIDTH)) {
+        init_table(&m->threads, FP_THREAD_WIDTH) || init_table(&m->counter_units, 2) || init_strings(&m->unit_names)) {
         fp_model_free(m);
         return NULL;
     }
     m->strings.most = FP_NAME_MOST;
+    m->unit_names.most = FP_UNIT_MOST;
     return m;
 }
 
 void fp_model_free(struct fp_model *m) {
     if (!m) return;
     fp_strings_clear(&m->strings);
+    fp_strings_clear(&m->unit_names);
     FP_CLEAR_TABLES(&m->objects, &m->mappings, &m->functions, &m->lines, &m->frames, &m->stacks, &m->labels,
-                    &m->threads);
+                    &m->threads, &m->counter_units);
     fp_release(m->last, (size_t)m->cap_last * 2 * sizeof *m->last);
     fp_release(m->named, m->cap_named * sizeof *m->named);
     for (int i = 0; i < FP_FRAMES_STEPS; i++) fp_frames_release(m->replaced[i]);
     free(m);
+}
+
+void fp_model_counter_unit(struct fp_model *m, uint32_t name, const void *unit, size_t n) {
+    fp_table_intern(&m->counter_units, (uint32_t[]){name, fp_strings_intern(&m->unit_names, unit, n)});
 }
 
 #define LO(v) ((uint32_t)(v))

@@ -24,7 +24,7 @@
 enum { FP_NO_ID = 0xffffffffu };
 
 /* Maximum bytes of a name.  The longest names of real programs are symbols of C++ templates, some 100 KB. */
-enum { FP_NAME_MOST = 1 << 20 };
+enum { FP_NAME_MOST = 1 << 20, FP_UNIT_MOST = 64 };
 
 /* Distinct byte strings.  String i is bytes[start[i] .. start[i+1]). */
 struct fp_strings {
@@ -128,6 +128,8 @@ struct fp_model {
     struct fp_table stacks;
     struct fp_table labels;
     struct fp_table threads;
+    struct fp_table counter_units; /* (name, unit): a string, one of unit_names; several of a name contradict */
+    struct fp_strings unit_names;
     uint32_t n_inputs; /* see fp_model_input */
     /* Readers that keep ids of stacks for later rows.  Model.empty_stacks does nothing while there are some, except to
      * set `is_refused`: they do so no longer. */
@@ -154,6 +156,9 @@ struct fp_model {
 /* NULL when memory ran out.  The caller owns the model. */
 struct fp_model *fp_model_new(void);
 void fp_model_free(struct fp_model *m);
+
+/* The values of the counter of this name, a string, have a unit: bytes, nanoseconds, share (1 is 100 %) or any text. */
+void fp_model_counter_unit(struct fp_model *m, uint32_t name, const void *unit, size_t n);
 
 /* The id of the string of `n` bytes at `p`, cut after s->most bytes; added if it is new.  When memory ran
  * out, this and all functions below that add something escape (core/guard.h); without a guard they return FP_NO_ID or

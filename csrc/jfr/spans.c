@@ -53,7 +53,10 @@ static uint32_t name_of(struct fp_jfr_reader *r, uint32_t type, uint32_t field) 
     fp_buf_put(&r->names.name, ".", 1);
     name = fp_string(&r->metadata.names, field, &n);
     fp_buf_put(&r->names.name, name, n);
-    return fp_strings_intern(&r->model->strings, r->names.name.p, r->names.name.n);
+    const uint32_t found = fp_strings_intern(&r->model->strings, r->names.name.p, r->names.name.n);
+    const char *unit = fp_jfr_counters[r->metadata.types[type].counter - 1].unit;
+    if (unit) fp_model_counter_unit(r->model, found, unit, strlen(unit));
+    return found;
 }
 
 /* FP_NEEDS: call again with the same span. */

@@ -126,15 +126,15 @@ uint32_t fp_jfr_event_of(const uint8_t *name, size_t n) {
 }
 
 const struct fp_jfr_counter fp_jfr_counters[] = {
-    {"jdk.CPULoad", {FP_JFR_W_JVM_USER, FP_JFR_W_JVM_SYSTEM, FP_JFR_W_MACHINE_TOTAL}},
-    {"jdk.ThreadCPULoad", {FP_JFR_W_USER, FP_JFR_W_SYSTEM}},
-    {"jdk.GCHeapSummary", {FP_JFR_W_HEAP_USED}},
-    {"jdk.PhysicalMemory", {FP_JFR_W_USED_SIZE}},
-    {"jdk.ResidentSetSize", {FP_JFR_W_SIZE}},
-    {"jdk.DirectBufferStatistics", {FP_JFR_W_MEMORY_USED}},
-    {"jdk.JavaThreadStatistics", {FP_JFR_W_ACTIVE_COUNT}},
-    {"jdk.ClassLoadingStatistics", {FP_JFR_W_LOADED_CLASS_COUNT}},
-    {"jdk.ThreadContextSwitchRate", {FP_JFR_W_SWITCH_RATE}},
+    {"jdk.CPULoad", "share", {FP_JFR_W_JVM_USER, FP_JFR_W_JVM_SYSTEM, FP_JFR_W_MACHINE_TOTAL}},
+    {"jdk.ThreadCPULoad", "share", {FP_JFR_W_USER, FP_JFR_W_SYSTEM}},
+    {"jdk.GCHeapSummary", "bytes", {FP_JFR_W_HEAP_USED}},
+    {"jdk.PhysicalMemory", "bytes", {FP_JFR_W_USED_SIZE}},
+    {"jdk.ResidentSetSize", "bytes", {FP_JFR_W_SIZE}},
+    {"jdk.DirectBufferStatistics", "bytes", {FP_JFR_W_MEMORY_USED}},
+    {"jdk.JavaThreadStatistics", NULL, {FP_JFR_W_ACTIVE_COUNT}},
+    {"jdk.ClassLoadingStatistics", NULL, {FP_JFR_W_LOADED_CLASS_COUNT}},
+    {"jdk.ThreadContextSwitchRate", "per second", {FP_JFR_W_SWITCH_RATE}},
 };
 const uint8_t fp_jfr_counter_slots[FP_JFR_COUNTER_FIELDS] = {FP_JFR_DURATION_SLOT, FP_JFR_EVENT_WEIGHT,
                                                              FP_JFR_EVENT_VALUE};

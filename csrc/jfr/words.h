@@ -88,6 +88,7 @@ enum fp_jfr_word {
 enum { FP_JFR_COUNTER_FIELDS = 3 };
 struct fp_jfr_counter {
     const char *name;
+    const char *unit;                       /* NULL: none */
     uint32_t fields[FP_JFR_COUNTER_FIELDS]; /* words; 0: none */
 };
 extern const struct fp_jfr_counter fp_jfr_counters[];

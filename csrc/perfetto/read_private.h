@@ -217,6 +217,8 @@ struct fp_perfetto_counter {
     int64_t multiplier; /* of its values; 0: 1 */
     uint32_t name;      /* string of the model, once planned */
     int32_t adds;       /* values are differences to the last one of the sequence */
+    uint32_t unit;      /* its name, string of the model */
+    uint32_t kind;      /* of the unit: CounterDescriptor.unit */
 };
 
 /* The last value of such a counter in a sequence. */

@@ -41,12 +41,13 @@ void fp_perfetto_name(struct fp_perfetto_read *r, int64_t pid, int64_t tid, cons
 /* A thread, a process or a counter: its description, or what the process tree says of it. */
 struct described {
     uint64_t id, of, reference, multiplier, adds;
+    uint64_t unit;
     struct fp_wire name, command;
 };
 #define TO(member) FP_WIRE_TO(struct described, member)
 static const struct fp_wire_schema of_thread = {" VV  BV", {0, TO(of), TO(id), [5] = TO(name), TO(reference)}};
 static const struct fp_wire_schema of_process = {" VB   B", {0, TO(id)}};
-static const struct fp_wire_schema of_counter = {"    VV", {[4] = TO(multiplier), TO(adds)}};
+static const struct fp_wire_schema of_counter = {"   VVVB", {[3] = TO(unit), TO(multiplier), TO(adds), TO(name)}};
 static const struct fp_wire_schema of_tree = {.kinds = " BB"};
 static const struct fp_wire_schema of_tree_process = {" V B", {0, TO(id)}};
 static const struct fp_wire_schema of_tree_thread = {" VBV", {0, TO(id), 0, TO(of)}};
@@ -118,6 +119,8 @@ static int take_counter(struct fp_perfetto_read *r, uint32_t track, struct fp_wi
     const int status = fp_perfetto_fields(m, &of_counter, &d);
     t->counter->multiplier = (int64_t)d.multiplier;
     t->counter->adds = d.adds != 0;
+    if (d.name.p < d.name.end) t->counter->unit = fp_perfetto_text(r, d.name);
+    if (d.unit) t->counter->kind = (uint32_t)d.unit;
     return status;
 }
 
@@ -257,12 +260,22 @@ static uint32_t place_counters(struct fp_perfetto_read *r, int64_t pid, int64_t 
     return fp_perfetto_place_of(r, pid, -1, name, 1);
 }
 
+/* By its name, or its kind: UNIT_TIME_NS, UNIT_COUNT, UNIT_SIZE_BYTES. */
+static void add_unit(struct fp_perfetto_read *r, const struct fp_perfetto_counter *c) {
+    static const char *const KINDS[] = {[1] = "nanoseconds", [3] = "bytes"};
+    size_t n = 0;
+    const void *unit = fp_string(&r->model->strings, c->unit, &n);
+    if (!n && c->kind < sizeof KINDS / sizeof *KINDS && KINDS[c->kind]) n = strlen(unit = KINDS[c->kind]);
+    if (n) fp_model_counter_unit(r->model, c->name, unit, n);
+}
+
 /* The place of a track that is a counter, which gets its name. */
 static uint32_t place_counter(struct fp_perfetto_read *r, uint32_t track) {
     struct fp_perfetto_track *t = &r->tracks.list[track], found;
     struct fp_buf *path = &r->feed.scratch;
     place_described(r, track, &found, path);
     t->counter->name = path->n ? fp_strings_intern(&r->model->strings, path->p, path->n) : t->name;
+    add_unit(r, t->counter);
     return place_counters(r, found.pid, found.tid);
 }
 

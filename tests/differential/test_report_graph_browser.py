@@ -25,6 +25,7 @@ CALLS = (
     "[...document.querySelectorAll('#details .calls')].map(t => "
     "[...t.querySelectorAll('tbody tr')].map(r => [...r.children].map(c => c.textContent)))"
 )
+TEXTS = "[...document.querySelectorAll('#callgraph .node text')]"
 
 
 def test_the_call_graph_is_that_of_top(tmp_path: Path) -> None:
@@ -35,9 +36,7 @@ def test_the_call_graph_is_that_of_top(tmp_path: Path) -> None:
         tmp_path / "page.html",
         GRAPH,
         value(NODES),
-        value(
-            "Math.min(...[...document.querySelectorAll('#callgraph .node text')].map(t => t.getBoundingClientRect().height))"
-        ),
+        value(f"Math.min(...{TEXTS}.map(text => text.getBoundingClientRect().height))"),
         enlarge,
         value(NODES),
         value(ARCS),

@@ -11,8 +11,12 @@ import pytest
 
 import fastprof
 from fastprof import report
+from tests.support import perfettotrace as t
 from tests.support.pages import Page
 from tests.support.paths import CORPUS, needs_shared, shared_data
+from tests.unit.test_counters import described, firefox_counters
+from tests.unit.test_counters import value as perfetto_value
+from tests.unit.test_jfr import counters as jfr_counters
 from tests.unit.test_perfetto_sched import LONG
 
 
@@ -149,6 +153,52 @@ def test_what_lasts_too_long_does_not_hide_samples(tmp_path: Path) -> None:
     length = page.head["samples"]["length"]
     assert length < 1e9
     assert all(begin + duration <= length for _, begin, _, duration in rows_of(page, "state", "begin", "duration"))
+
+
+PERFETTO = b"".join(
+    [
+        t.packet(track=t.process(1, 10, "app"), flags=t.CLEARED),
+        *(
+            described(uuid, name, 1, *unit)
+            for uuid, name, *unit in (
+                (22, "heap", (3, 3)),
+                (23, "wait", (3, 1)),
+                (24, "power", (6, "mW")),
+                (25, "n", (3, 2)),
+                (26, "n", (6, "a")),
+                (27, "two", (6, "a")),
+                (28, "two", (6, "b")),
+            )
+        ),
+        *(perfetto_value(100, track, 5) for track in range(22, 29)),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "units"),
+    [
+        (PERFETTO, {}, {"heap": "bytes", "wait": "nanoseconds", "power": "mW", "n": "a"}),
+        (firefox_counters(), {"firefox": {"markers": True}}, {"malloc": "bytes", "power": "pWh"}),
+        (
+            jfr_counters().bytes(),
+            {"jfr": {"events": True}},
+            {
+                "jdk.CPULoad.jvmUser": "share",
+                "jdk.CPULoad.machineTotal": "share",
+                "jdk.GCHeapSummary.heapUsed": "bytes",
+            },
+        ),
+    ],
+)
+def test_counters_have_the_units_of_their_source(
+    data: bytes, options: dict[str, Any], units: dict[str, str], tmp_path: Path
+) -> None:
+    """Of a name with two units none."""
+    (tmp_path / "in").write_bytes(data)
+    report(tmp_path / "in", tmp_path / "page.html", **options)
+    counters = Page(tmp_path / "page.html").head["tracks"]["counters"]
+    assert {one["name"]: one["unit"] for one in counters if "unit" in one} == units and len(counters) >= len(units)
 
 
 def test_a_time_range_limits_tracks(tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ _CPU = {  # by unit: value type; the divisor of numbers with 3 decimals
     "us": (ValueType("cpu", "nanoseconds"), 1),
     "variable CPU cycles": (ValueType("cpu_cycles", "count"), 1000),
 }
+_UNITS = {"Memory": b"bytes", "Bandwidth": b"bytes", "power": b"pWh"}  # of counters, by category
 _JS = ValueType("js_alloc_space", "bytes")
 _NATIVE = ValueType("native_alloc_space", "bytes")
 _RETAINED = ValueType("native_inuse_space", "bytes")
@@ -264,6 +265,8 @@ class FirefoxReader(Reader):
         for i in range(r.n_of_counters if self.view == "timeline" else 0):
             counter = r.of_counters[i]
             counter.start_ns = self._times_from(counter.process, start)
+            if unit := _UNITS.get(self._text(counter.category)):
+                lib.fp_model_counter_unit(model.c, counter.name or counter.category, unit, len(unit))
             thread = counter.main_thread if 0 <= counter.main_thread < r.n_threads else -1
             thread = first.get((counter.process, counter.pid), thread) if thread < 0 else thread
             if thread >= 0:

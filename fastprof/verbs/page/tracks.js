@@ -8,11 +8,13 @@ const MOST_NAMES = 5;  // of events in a text
 const STATES = [[/\bgc|garbage|safepoint|vmoperation/i, 4, 5, "GC, safepoints"], [/running|on.?cpu/i, 2, 5, "running"], [/runnable|ready|created/i, 1, 4, "runnable"],
   [/block|wait|park|sleep|monitor|lock|stopped|contend/i, 0, 2, "waiting"], [/file|socket|\bi\/?o\b/i, 5, 4, "files, sockets"], [/(?:)/, 3, 3, "other states"]];
 
-// Numbers of counters have no unit.
+// A value with its unit: bytes, times, a share (1 is 100 %), or any text.
 const numberFormatOf = new Intl.NumberFormat("en-US", {maximumSignificantDigits: 5});
-const counterText = value => Number.isInteger(value) ? exact(value) : numberFormatOf.format(value);
+const counterText = (value, unit = "") => UNITS.has(unit) ? figure(value, unit) : unit === "share" ? percent(value, 1)
+  : (Number.isInteger(value) ? exact(value) : numberFormatOf.format(value)) + (unit && ` ${unit}`);
+const rangeText = ({least, most, unit}) => `${counterText(least, unit)} to ${counterText(most, unit)}`;
 
-// {counters: [{name, n, least, most, owner: name of its thread, thread, time, value}], marks: by thread {time, name, count}, states: by thread {begin,
+// {counters: [{name, n, least, most, unit, owner: name of its thread, of: the same without the only process, thread, time, value}], marks: by thread {time, name, count}, states: by thread {begin,
 // duration, name, depth}, events, names: of states}; or null.  Threads without calls are added to those of the time order.
 const tracksOf = data => {
   const {head: {tracks, time}, column} = data;
@@ -21,12 +23,14 @@ const tracksOf = data => {
     const at = time.threads.indexOf(name);
     return at < 0 ? time.threads.push(name) - 1 : at;
   });
+  const owners = tracks.counters.map(({thread}) => tracks.threads[thread]), process = /^process \d+/.exec(owners[0] || "")?.[0];
+  const isOne = process && owners.every(name => name === process || name.startsWith(`${process}, `));
   const steps = column("counter time"), values = column("counter value");
   let at = 0;
   const counters = tracks.counters.map((counter, c) => {
     const n = column("counter size")[c], points = Float64Array.from(steps.subarray(at, at + n));
     for (let i = 1; i < n; i++) points[i] += points[i - 1];
-    return {...counter, thread: threads[counter.thread], owner: tracks.threads[counter.thread], time: points, value: values.subarray(at, at += n)};
+    return {...counter, thread: threads[counter.thread], owner: owners[c], of: isOne ? owners[c].slice(process.length + 2) : owners[c], time: points, value: values.subarray(at, at += n)};
   });
   const byThread = (kind, first, names) => {
     const found = new Map(), of = column(`${kind} thread`), begins = column(`${kind} ${first}`);
@@ -91,7 +95,7 @@ class Lanes {
     for (const kind of ["states", "marks"]) if (this.tracks[kind].has(t)) this.all.push({kind, row: row++, high: 1, of: this.tracks[kind].get(t), thread: t});
     return row;
   }
-  titleOf({name, owner}) { return this.areOfSeveral ? `${name} · ${owner}` : name; }
+  titleOf({name, of}) { return this.areOfSeveral && of ? `${name} · ${of}` : name; }
   // at: {flame, y(row), from, to, width, height, style}
   draw(at) {
     for (const lane of this.all) {
@@ -133,7 +137,7 @@ class Lanes {
       [begun, last] = Number.isNaN(a) ? [-1, null] : [x, [a, b]];
     }
     end(width);
-    this.name(flame, `${this.titleOf(of)}: ${counterText(least)} to ${counterText(most)}`, top, style);
+    this.name(flame, `${this.titleOf(of)}: ${rangeText(of)}`, top, style);
   }
   // A name on a chart.
   name(flame, text, top, style) {
@@ -199,7 +203,7 @@ class Lanes {
   // Lines of text: [[bold, ...more], ...]
   texts({lane: {kind, of}, time, many, i}, {timeText, beginText}) {
     if (kind === "counter") {
-      return [[counterText(of.value[i]), `at ${beginText(time)}, since ${beginText(of.time[i])}`], [of.name], [`${counterText(of.least)} to ${counterText(of.most)} in ${plural(of.n, "value")}`], [of.owner]];
+      return [[counterText(of.value[i], of.unit), `at ${beginText(time)}, since ${beginText(of.time[i])}`], [of.name], [`${rangeText(of)} in ${plural(of.n, "value")}`], [of.owner]];
     }
     if (kind === "states") return [[timeText(of.duration[i]), percent(of.duration[i], this.length) + " of the whole time"], [this.tracks.names[of.name[i]].name], [`begins at ${beginText(of.begin[i])}`]];
     const counts = new Map();
@@ -252,14 +256,14 @@ class TrackTable {
     const length = this.page.head.time.length || 1, [from, to] = (flame.range || [0, 1]).map(share => share * length);
     this.rows = [...tracks.counters.map(of => this.counter(of, from, to)), ...this.sums("mark", tracks.marks, from, to), ...this.sums("state", tracks.states, from, to)].filter(({n}) => n);
     holder.hidden = !this.rows.length && !flame.range;
-    const text = (value, i) => this.rows[i].kind === "counter" ? counterText(value) : "";
+    const text = (value, i) => this.rows[i].kind === "counter" ? counterText(value, this.rows[i].of.unit) : "";
     this.table.show([
-      {title: "number", width: 80, value: i => this.rows[i].n, write: i => exact(this.rows[i].n)},
-      {title: "least", width: 84, value: i => this.rows[i].least ?? -Infinity, write: i => text(this.rows[i].least, i)},
-      {title: "most, time", width: 92, value: i => this.rows[i].most ?? -Infinity, write: i => this.rows[i].kind === "state" ? this.page.timeText(this.rows[i].most) : text(this.rows[i].most, i)},
+      {title: "values", width: 58, value: i => this.rows[i].n, write: i => exact(this.rows[i].n)},
+      {title: "least", width: 78, value: i => this.rows[i].least ?? -Infinity, write: i => text(this.rows[i].least, i)},
+      {title: "most, time", width: 94, value: i => this.rows[i].most ?? -Infinity, write: i => this.rows[i].kind === "state" ? this.page.timeText(this.rows[i].most) : text(this.rows[i].most, i)},
       {title: "name", width: 0, value: i => i, fill: (cell, i) => {
         const {kind, name, owner} = this.rows[i];
-        cell.append(name, " ", element("span", {class: "in"}, owner || {mark: "event", state: "state"}[kind]));
+        cell.append(bothEnds(name, Math.min(15, name.length >> 1)), " ", element("span", {class: "in"}, owner || {mark: "event", state: "state"}[kind]));
         cell.title = owner ? `${name}\n${owner}` : name;
       }},
     ], this.rows.length);

@@ -92,11 +92,24 @@ class Tracks:
         columns.add("counter time", "d", [*chain.from_iterable(times)])
         values = [value for _, _, points in found for _, value in points]
         columns.add("counter value", "d", [int(v) for v in values] if all(map(float.is_integer, values)) else values)
+        units = self._units()
         described = [
             {"name": name, "thread": threads[one.thread], "n": one.n, "least": one.least, "most": one.most}
+            | ({"unit": units[name]} if name in units else {})
             for name, one, _ in found
         ]
         return {"counters": described, "left_out": c.n_tracks - len(found) + c.n_left_out, "is_thinned": bool(c.pixel)}
+
+    def _units(self) -> dict[str, str]:
+        """By the name of a counter."""
+        model, found = self._model, dict[str, set[str]]()
+        table, texts = model.c.counter_units, model.c.unit_names
+        for i in range(1, table.n):
+            name, unit = table.words[2 * i], table.words[2 * i + 1]
+            start, end = texts.start[unit], texts.start[unit + 1]
+            shown = printable(bytes(ffi.buffer(texts.bytes + start, end - start)).decode("utf-8", "replace"))
+            found.setdefault(printable(model.string(name).decode("utf-8", "replace")), set()).add(shown)
+        return {name: units.pop() for name, units in found.items() if len(units) == 1}
 
     def _marks(self, columns: Columns, axis: tuple[int, int], threads: _Threads) -> dict[str, Any]:
         names = dict[str, int]()
