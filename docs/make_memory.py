@@ -47,7 +47,7 @@ recording 1 KB, and each of its mapped files 3 to 4 KB where names are looked up
 Each value type of a page takes 16 bytes for each context and, of stacks and graphs, 28 bytes for each distinct arc;
 with many value types, up to 350 bytes for each function and type.  Of
 a timeline, callers and callees take at most 2 KB for each function, and durations of single calls 4 KB, at most 17 KB.
-A flight recording takes the constants of its largest chunk, up to 17 MiB for frames and stacks that are repeated, and
+A flight recording takes the constants of its largest chunk, up to 14 MiB for frames and stacks that are repeated, and
 up to 40 MiB for samples with many stacks and labels.
 Heaps as text and profiles of DHAT take 100 to 400 bytes for each distinct stack, because mapped objects and names come
 last.  Massif takes one tree, OpenTelemetry the dictionary of one message.

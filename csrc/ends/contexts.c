@@ -38,6 +38,19 @@ struct context_walk {
     uint32_t *node_of_key; /* by key of the projection, for labels and times; NULL: there are none */
 };
 
+/* Makes room for the values of all nodes.  These are the largest arrays, so they do not double: they are moved without
+ * copying, and what they have in addition is memory that the new values take. */
+static void values_room(const struct fp_contexts *c, int64_t **values, uint32_t *cap) {
+    const uint64_t n = c->nodes.n, more = n + n / 8 < UINT32_MAX ? n + n / 8 : UINT32_MAX;
+    const size_t width = values_of(c);
+    if (n <= *cap) return;
+    if (more > SIZE_MAX / 2 / width) fp_escape();
+    int64_t *grown = fp_have(realloc(*values, (size_t)more * width));
+    memset((uint8_t *)grown + *cap * width, 0, (size_t)(more - *cap) * width);
+    *values = grown;
+    *cap = (uint32_t)more;
+}
+
 /* Makes room for `n_values` values of each node in one of the two arrays. */
 static void widen(const struct fp_contexts *c, int64_t **values, uint32_t *cap, uint32_t n_values) {
     int64_t *wider = NULL;
@@ -107,7 +120,7 @@ static int add_group(struct fp_contexts *c, struct fp_project *s, struct context
         }
         const uint32_t key = s->by_group[c->next];
         const uint32_t node = node_of_stack(c, s, w, fp_project_stack(s, key), group);
-        fp_array_zeroed(&c->own, &c->cap_own, c->nodes.n, values_of(c));
+        values_room(c, &c->own, &c->cap_own);
         int status =
             add_values(err, c->own + (size_t)node * c->n_values, s->sums + (size_t)key * s->n_values, s->n_values);
         if (status) return status;
@@ -152,8 +165,8 @@ static void find_shares(struct fp_contexts *c) {
     free(c->share);
     c->share = NULL;
     c->share = fp_have(calloc(n, sizeof *c->share));
-    fp_array_zeroed(&c->own, &c->cap_own, n, values_of(c));
-    fp_array_zeroed(&c->cut, &c->cap_cut, n, values_of(c));
+    values_room(c, &c->own, &c->cap_own);
+    values_room(c, &c->cut, &c->cap_cut);
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = 0; k < n_values; k++) {
             const size_t at = (size_t)i * n_values + k;

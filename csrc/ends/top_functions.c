@@ -22,7 +22,7 @@ struct fp_top_arcs {
     uint32_t *into, *into_start; /* arcs by callee; set by fp_top_functions_index */
 };
 
-enum { FIRST_MERGE = 1 << 16 };
+enum { FIRST_MERGE = 1 << 14 }; /* or the number of functions, as a merge looks at each */
 
 static int beyond(struct fp_err *err) {
     return fp_fail_beyond(err, "the cost or the calls of a function", FP_NO_COLUMN, "2^63 - 1");
@@ -95,7 +95,8 @@ static int merge_arcs(struct fp_top_functions *f, struct fp_top_arcs *a, struct 
     }
     for (; caller <= n_functions; caller++) start[caller] = kept; /* those after the last one */
     a->n = kept;
-    const uint64_t merge_at = (uint64_t)kept + kept / 4 + FIRST_MERGE;
+    const uint64_t merge_at =
+        (uint64_t)kept + kept / 4 + (n_functions > FIRST_MERGE ? n_functions : (uint32_t)FIRST_MERGE);
     a->merge_at = merge_at < UINT32_MAX ? (uint32_t)merge_at : UINT32_MAX;
     free(a->start);
     a->start = fp_scratch_keep(start);

@@ -13,7 +13,7 @@ static void forget(struct fp_jfr_pool *pool) {
 }
 
 /* Stacks and methods of earlier chunks that are kept: bytes of both, and methods. */
-enum { MOST_KNOWN = 16 << 20, MOST_METHODS = 1 << 18 };
+enum { MOST_KNOWN = 13 << 20, MOST_METHODS = 1 << 18 };
 
 void fp_jfr_forget(struct fp_jfr_reader *r) {
     for (uint32_t i = 0; i < r->constants.n_pools; i++) forget(&r->constants.pools[i]);

@@ -11,6 +11,7 @@ from fastprof.core.model import Batch, Model
 STACK_BYTES = 8 + 22 + 2 * 4  # in the model: a row, its part of the index, and two arrays for sorting
 LEAST_NODES = 8192  # with fewer, walks would dominate the time
 _MOST_NODES = 1 << 15  # if stacks need not be kept and rarely repeat
+_MOST_PASSED = 1 << 17  # of rows that pass
 _REPEATED = 8  # stacks repeat if at least one row in this many has a known stack
 
 
@@ -53,8 +54,10 @@ class Room:
         return full
 
 
-def within(most: int, rows: Iterable[Batch], model: Model) -> Iterator[Batch]:
-    """The rows; the model's stacks are removed when there are more than `most`, as nothing refers to earlier ones."""
+def within(most: int, max_memory: int, rows: Iterable[Batch], model: Model) -> Iterator[Batch]:
+    """The rows; the model's stacks are removed when there are more than `most`, as nothing refers to earlier ones.
+    0: as many as fit the memory, but no more than are still found quickly."""
+    most = most or min(max_memory // STACK_BYTES, _MOST_PASSED)
     for batch in rows:
         yield batch
         if model.count("stacks") > most:

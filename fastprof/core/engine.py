@@ -245,6 +245,10 @@ class Reader(Input):
     def finish(self) -> None:
         """Add counts and facts to the log.  Called once, after the last range."""
 
+    def forget(self) -> None:
+        """After `finish`: free the memory of reading, which is private; the facts of an Input stay."""
+        self.__dict__ = {name: of for name, of in vars(self).items() if not name.startswith("_")}
+
 
 class Writer:
     """One output being written.  `put` and `end` append to `out`; the engine drains it."""
@@ -288,8 +292,7 @@ class Writer:
             self.drain()
 
     def drain(self) -> None:
-        """Write `out` to the sink and empty it.  The engine does so after each batch; writers with much output do so
-        earlier."""
+        """Write `out` to the sink and empty it: after each batch, by writers with much output earlier."""
         if self.out.failed:
             raise MemoryError("no memory for output")
         if self.out.n:
@@ -460,12 +463,13 @@ def read(reader: Reader, capacity: int | None = None) -> Iterator[Batch]:
         reader.log.count(REPORTED["byte-order-marks"])
     if size is not None:  # allocating a batch takes as long as reading some KB
         most = min(most, max(size // _ROW_BYTES, _LEAST_ROWS))
-    first = min(most, _FIRST_ROWS) if reader.view == "stacks" else most
-    batch = Batch(reader.view, capacity or first)
+    batch = Batch(reader.view, capacity or (min(most, _FIRST_ROWS) if reader.view == "stacks" else most))
     for offset, length in reader.ranges():
         batch = yield from decode(reader, batch, offset, length, 0 if capacity else most)
     yield from last(reader, batch)
     finish(reader)
+    if not reader.reads_second_view:
+        reader.forget()
 
 
 def read_other(second: Reader, capacity: int | None = None) -> Iterator[Batch]:
@@ -519,9 +523,8 @@ def decode(
         elif status == lib.FP_FULL:
             reader.n_read += len(batch)
             yield batch
-            batch = (
-                _resized(batch, most, model.count("stacks") - n_stacks) if most and reader.view == "stacks" else batch
-            )
+            if most and reader.view == "stacks":
+                batch = _resized(batch, most, model.count("stacks") - n_stacks)
             empty(batch)
             c, n_stacks = batch.c, model.count("stacks")
         elif status == lib.FP_MORE:

@@ -258,6 +258,7 @@ class Profile:
         finally:
             self._sources.remove(source)
             source.close()
+            begun.reader.forget()  # the profile keeps its first one
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The batches as an Arrow stream, from the beginning: ids and numbers.  `table` has names."""

@@ -220,7 +220,7 @@ class Shown:
         chosen: dict[int, int] = {}  # by part: the value that samples with times have
         projects = [self._contexts, *([functions] if functions else [])]
         keeps_stacks = self._keeps_stacks or not functions
-        room = Room(self._options[MAX_MEMORY], keeps_stacks)
+        room = Room(self._options[MAX_MEMORY] // 4, keeps_stacks)
         for batch in batches:
             if batch.part not in columns:
                 found = self._columns_of(side, view, self._model.parts[batch.part])
@@ -277,8 +277,8 @@ class Shown:
             self._fits(lib.fp_contexts_shrink(self.contexts, to, self._err))
 
     def _most(self, nbytes: int, n_values: int) -> int:
-        """The number of sums to keep, each of `nbytes` and its values."""
-        return max(_LEAST_CONTEXTS, self._options[MAX_MEMORY] // (nbytes + 16 * n_values))
+        """The number of sums to keep, each of `nbytes` and its values, in the memory that stacks leave."""
+        return max(_LEAST_CONTEXTS, self._options[MAX_MEMORY] * 3 // 4 // (nbytes + 16 * n_values))
 
     def _graph(self, side: int, batches: Iterable[Batch]) -> Iterator[Batch]:
         """Add up the costs of functions and pass batches on."""
@@ -302,6 +302,7 @@ class Shown:
     # ---- results
 
     def end(self) -> None:
+        del self._contexts, self._functions
         for costs in self.costs:
             costs.end()
         self._fits(lib.fp_contexts_end(self.contexts))
