@@ -67,12 +67,13 @@ REASONS = {
     "a": (
         """Distinct stacks that stay in the model take about 40 bytes for each context.  They need not stay where the
 reader adds a stack again when it occurs again (pprof, OTLP, folded, gperftools, JFR, perf.data, perf script, archives,
-speedscope, Firefox, heaps as text, DHAT): their sums are written to the temporary file as walks of the tree
+speedscope, Firefox, Perfetto, heaps as text, DHAT): their sums are written to the temporary file as walks of the tree
 ([architecture.md](architecture.md#batch-and-model)), archives and tables are written in rounds of 500,000 contexts, and
 `info` counts contexts by sorted hashes.  They stay if the Firefox Profiler's samples have times, in queries that read
 `stack_id`, for chosen sizes (`--budget`) and in merges and differences of timelines.  Of a Firefox profile, and of an
-archive written before these rounds, each context of the file takes 12 bytes.  The stacks of
-Perfetto traces and of CPU profiles of V8 and Chrome stay: a node of a CPU profile takes some 190 bytes.""",
+archive written before these rounds, each context of the file takes 12 bytes.  An interned
+stack of a Perfetto trace takes 3 to 6 bytes for each frame.  The stacks of CPU profiles of V8 and Chrome stay: a
+node of a CPU profile takes some 190 bytes.""",
         {"timeline": "(merge two|diff) to pprof"},
     ),
     "b": (

@@ -54,16 +54,16 @@ int64_t *fp_perfetto_heap_row(struct fp_perfetto_read *r, const uint32_t *key) {
 static int put_heap_sample(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, struct fp_wire m, uint32_t place,
                            uint32_t heap) {
     struct value_fields f = {0};
-    uint32_t stack;
+    uint32_t chain;
     if (fp_perfetto_fields(m, &of_values, &f)) return FP_E_MALFORMED;
     for (int i = 0; i < 4; i++)
         if (f.values[i] > INT64_MAX) return FP_E_MALFORMED;
-    const int status = fp_perfetto_stack_of(r, s, f.stack, &stack);
+    const int status = fp_perfetto_chain_of(r, s, f.stack, &chain);
     if (status < 0) return status;
     r->counts[FP_PERFETTO_N_NO_STACK] += !status;
     if (!status) return 0;
     int64_t *to = fp_perfetto_heap_row(
-        r, (uint32_t[]){place, heap, s->number, (uint32_t)f.stack, (uint32_t)(f.stack >> 32), stack});
+        r, (uint32_t[]){place, heap, s->number, (uint32_t)f.stack, (uint32_t)(f.stack >> 32), chain});
     for (int i = 0; i < 4; i++) to[i] = (int64_t)f.values[i];
     to[4] = to[0] - to[2]; /* in use */
     to[5] = to[1] - to[3];
@@ -123,7 +123,7 @@ int fp_perfetto_heap_rows(struct fp_perfetto_read *r, struct fp_batch *out) {
         for (uint32_t v = 0; v < n_values; v++) out->values[(size_t)v * out->cap + i] = values[v];
         out->time[i] = 0;
         out->thread[i] = thread;
-        out->stack[i] = key[5];
+        out->stack[i] = are_objects ? key[5] : fp_perfetto_stack(r, key[5]);
         out->n++;
         r->n_rows++;
     }

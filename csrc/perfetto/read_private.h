@@ -105,7 +105,7 @@ enum fp_perfetto_kind {
     FP_PK_SOURCE,
     FP_PK_MAPPING,
     FP_PK_FRAMES, /* by id of a frame: the model's frame, added at first use */
-    FP_PK_NODES,  /* by id of a call stack: the model's stack, added at first use */
+    FP_PK_CHAINS, /* by id of a call stack: its chain, added at first use */
     FP_PK_KINDS
 };
 
@@ -262,7 +262,7 @@ enum fp_perfetto_op {
     FP_PO_INSTANT,  /* id: the payload (string); extra: its type + 1, or 0 */
     FP_PO_ARGUMENT, /* extra: its value */
     FP_PO_COUNTER,  /* extra: the bits of its value, a double; id: its name, or 0 for that of the track */
-    FP_PO_SAMPLE,   /* id: stack of the model; the tag is a place; extra: its weight */
+    FP_PO_SAMPLE,   /* id: chain; the tag is a place; extra: its weight */
     FP_PO_SWITCH,   /* id: track that begins to run; the tag is a CPU; extra: track that ends, prev_state << 32 */
     FP_PO_WAKE,     /* id: track */
     FP_PO_TASK      /* id: track; the tag is a CPU; extra: its state, as in the trace */
@@ -320,11 +320,17 @@ enum { FP_PERFETTO_HEAP_VALUES = 6 };
 
 struct fp_perfetto_stacks {
     struct fp_strings messages; /* of interned data */
-    struct fp_table symbols;    /* build id, address */
-    uint32_t *symbol_lines;     /* by row of it: line chain of the model */
+    struct fp_strings chains;   /* call stacks: frames of the model as varints, root first */
+    struct fp_buf chain;
+    uint32_t *nodes; /* by chain: 1 + the stack in the model; 0: not there */
+    uint32_t cap_nodes;
+    uint32_t *made, n_made, cap_made; /* chains that are there */
+    uint32_t n_renewed;               /* of the model: when this changes, none is there */
+    struct fp_table symbols;          /* build id, address */
+    uint32_t *symbol_lines;           /* by row of it: line chain of the model */
     uint32_t cap_symbols;
     struct fp_buf path, hex;
-    /* place, heap's name, sequence, id of the call stack (two words), stack; of Java heaps: place, 0, dump, 0, 0, stack
+    /* place, heap's name, sequence, id of the call stack (two words), chain; of Java heaps: place, 0, dump, 0, 0, stack
      */
     struct fp_table heap_keys;
     int64_t *heap_values; /* by row of it */
@@ -341,8 +347,10 @@ uint32_t fp_perfetto_keep(struct fp_perfetto_read *r, const uint8_t *p, size_t n
 int fp_perfetto_samples(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
 /* Reads the symbols of a module.  0 or FP_E_MALFORMED. */
 int fp_perfetto_symbols(struct fp_perfetto_read *r, struct fp_wire message);
-/* The stack of an interned call stack: 1, 0 if it is unknown, or FP_E_MALFORMED. */
-int fp_perfetto_stack_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, uint64_t iid, uint32_t *stack);
+/* The chain of an interned call stack: 1, 0 if it is unknown, or FP_E_MALFORMED.  Chain 0 has no frame. */
+int fp_perfetto_chain_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, uint64_t iid, uint32_t *chain);
+/* The stack of the model, which is added again after the model has dropped its stacks. */
+uint32_t fp_perfetto_stack(struct fp_perfetto_read *r, uint32_t chain);
 int fp_perfetto_heap(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
 /* The values of a row of heap_keys, added if it is new. */
 int64_t *fp_perfetto_heap_row(struct fp_perfetto_read *r, const uint32_t *key);

@@ -167,7 +167,8 @@ static int end_all(struct fp_perfetto_read *r, struct fp_batch *out) {
 static int put_any_record(struct fp_perfetto_read *r, struct fp_batch *out) {
     const struct fp_perfetto_record record = record_of(&r->rounds);
     if (record.op == FP_PO_COUNTER) return fp_perfetto_counter_row(r, &record, out);
-    if (record.op == FP_PO_SAMPLE) return fp_perfetto_put_sample_row(r, r->rounds.tag, record.id, record.extra, out);
+    if (record.op == FP_PO_SAMPLE)
+        return fp_perfetto_put_sample_row(r, r->rounds.tag, fp_perfetto_stack(r, record.id), record.extra, out);
     return record.op > FP_PO_SAMPLE ? fp_perfetto_put_sched(r, &record, out) : put_call_record(r, out);
 }
 

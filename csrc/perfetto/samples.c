@@ -2,14 +2,14 @@
 
 static int put_sample(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, uint64_t iid, int64_t pid, int64_t tid,
                       int64_t time) {
-    uint32_t stack;
+    uint32_t chain;
     if (r->feed.surveying || r->data != FP_PERFETTO_SAMPLES) return 0;
-    const int found = fp_perfetto_stack_of(r, s, iid, &stack);
+    const int found = fp_perfetto_chain_of(r, s, iid, &chain);
     if (found < 0) return found;
     r->counts[FP_PERFETTO_N_NO_STACK] += !found;
     if (!found) return 0;
     const uint32_t place = fp_perfetto_place_of(r, pid, tid, 0, 0);
-    fp_perfetto_put_record(r, time < 0 ? 0 : time, place, FP_PO_SAMPLE, stack, 1);
+    fp_perfetto_put_record(r, time < 0 ? 0 : time, place, FP_PO_SAMPLE, chain, 1);
     return 0;
 }
 

@@ -4,6 +4,7 @@ int fp_perfetto_keep_stacks(struct fp_perfetto_read *r) {
     if (r->calls.stacks) return 0;
     struct fp_perfetto_stacks *t = r->calls.stacks = fp_have(calloc(1, sizeof *t));
     fp_strings_init(&t->messages);
+    fp_strings_init(&t->chains);
     fp_table_init(&t->symbols, 3);
     fp_table_init(&t->heap_keys, 6);
     return 0;
@@ -12,9 +13,10 @@ int fp_perfetto_keep_stacks(struct fp_perfetto_read *r) {
 void fp_perfetto_stacks_free(struct fp_perfetto_stacks *t) {
     if (!t) return;
     fp_strings_clear(&t->messages);
+    fp_strings_clear(&t->chains);
     FP_CLEAR_TABLES(&t->symbols, &t->heap_keys);
-    FP_FREE_BUFFERS(&t->path, &t->hex);
-    FP_FREE(t->symbol_lines, t->heap_values, t);
+    FP_FREE_BUFFERS(&t->path, &t->hex, &t->chain);
+    FP_FREE(t->symbol_lines, t->heap_values, t->nodes, t->made, t);
 }
 
 /* A line number; 0 if it is too large. */
@@ -142,23 +144,48 @@ static int frame_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, uint6
     return 0;
 }
 
-int fp_perfetto_stack_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, uint64_t iid, uint32_t *stack) {
+int fp_perfetto_chain_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, uint64_t iid, uint32_t *chain) {
+    struct fp_perfetto_stacks *t = r->calls.stacks;
     const uint32_t message = fp_perfetto_id(&s->ids[FP_PK_CALLSTACK], iid);
     uint32_t frame;
     uint64_t id;
     int more, status;
+    *chain = 0;
     if (!message) return 0;
-    if ((*stack = fp_perfetto_id(&s->ids[FP_PK_NODES], iid))) return 1;
+    if ((*chain = fp_perfetto_id(&s->ids[FP_PK_CHAINS], iid))) return 1;
     struct fp_wire_list ids = fp_wire_list_of(kept(r, message), &of_stack, 2);
+    t->chain.n = 0;
     while ((more = fp_wire_list_next(&ids, &id)) > 0) {
         if ((status = frame_of(r, s, id, &frame))) return status;
-        *stack = fp_model_stack(r->model, *stack, frame);
+        uint8_t code[10];
+        fp_buf_put(&t->chain, code, (size_t)(fp_varint(code, frame) - code));
     }
     if (more) return FP_E_MALFORMED;
-    r->counts[FP_PERFETTO_N_EMPTY_STACKS] += !*stack;
-    if (!*stack) return 1;
-    fp_perfetto_set_id(&s->ids[FP_PK_NODES], iid, *stack);
+    r->counts[FP_PERFETTO_N_EMPTY_STACKS] += !t->chain.n;
+    if (!t->chain.n) return 1;
+    *chain = fp_strings_intern(&t->chains, t->chain.p, t->chain.n);
+    fp_perfetto_set_id(&s->ids[FP_PK_CHAINS], iid, *chain);
     return 1;
+}
+
+uint32_t fp_perfetto_stack(struct fp_perfetto_read *r, uint32_t chain) {
+    struct fp_perfetto_stacks *t = r->calls.stacks;
+    uint32_t node = 0;
+    uint64_t frame;
+    size_t n;
+    if (t->n_renewed != r->model->n_renewed) {
+        while (t->n_made) t->nodes[t->made[--t->n_made]] = 0;
+        t->n_renewed = r->model->n_renewed;
+    }
+    fp_array_zeroed(&t->nodes, &t->cap_nodes, t->chains.n, sizeof *t->nodes);
+    if (t->nodes[chain]) return t->nodes[chain] - 1;
+    const uint8_t *p = fp_string(&t->chains, chain, &n);
+    for (const uint8_t *const end = p + n; p < end; node = fp_model_stack(r->model, node, (uint32_t)frame))
+        p = fp_varint_read(p, &frame);
+    fp_array_room(&t->made, &t->cap_made, (uint64_t)t->n_made + 1, sizeof *t->made);
+    t->made[t->n_made++] = chain;
+    t->nodes[chain] = node + 1;
+    return node;
 }
 
 /* ---- symbols ---- */

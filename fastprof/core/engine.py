@@ -210,7 +210,7 @@ class Reader(Input):
         self.model.names.begin(int(self.model.c.n_inputs), self.name)
         if self.reads_second_view:
             self.source.spool()
-        return read(self, capacity)
+        return read(self, capacity, forgets=not self.reads_second_view)
 
     def turn(self) -> None:
         """Read the other rows instead; before the first row."""
@@ -456,7 +456,7 @@ class Format(NamedTuple):
         return loaded(f"{self.package}.{place}")
 
 
-def read(reader: Reader, capacity: int | None = None) -> Iterator[Batch]:
+def read(reader: Reader, capacity: int | None = None, *, forgets: bool = False) -> Iterator[Batch]:
     """Source -> batches.  Each batch is valid until the next one is requested."""
     most, size = CAPACITY[reader.view], reader.source.size
     if reader.source.mark and not reader.is_second:
@@ -468,7 +468,7 @@ def read(reader: Reader, capacity: int | None = None) -> Iterator[Batch]:
         batch = yield from decode(reader, batch, offset, length, 0 if capacity else most)
     yield from last(reader, batch)
     finish(reader)
-    if not reader.reads_second_view:
+    if forgets:
         reader.forget()
 
 

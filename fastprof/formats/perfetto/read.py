@@ -60,7 +60,7 @@ class PerfettoReader(NativeReader):
         super().__init__(source, model, options, log)
         self._trace, self._r = trace, trace.c
         self.view = "timeline" if data in ("calls", "states") else "stacks"
-        self.addresses = data in ("samples", "allocations")
+        self.addresses = self.renews_stacks = data in ("samples", "allocations")
         self.allocator = data == "allocations"
         self.has_tracks = data in ("calls", "samples")
         self._data = data
