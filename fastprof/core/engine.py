@@ -133,6 +133,10 @@ class Input:
         """Like `read`; call it once.  `encoded`: the caller also accepts Encoded batches."""
         raise NotImplementedError
 
+    def forget(self) -> None:
+        """After the last row: free the memory of reading, which is private; the facts stay."""
+        self.__dict__ = {name: of for name, of in vars(self).items() if not name.startswith("_")}
+
     def prefers_other_view(self) -> bool:
         """Whether only `other_view` has rows.  May read up to the first row; call it before `rows`."""
         return False
@@ -244,10 +248,6 @@ class Reader(Input):
 
     def finish(self) -> None:
         """Add counts and facts to the log.  Called once, after the last range."""
-
-    def forget(self) -> None:
-        """After `finish`: free the memory of reading, which is private; the facts of an Input stay."""
-        self.__dict__ = {name: of for name, of in vars(self).items() if not name.startswith("_")}
 
 
 class Writer:

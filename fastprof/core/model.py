@@ -376,6 +376,9 @@ class Model:
         """A thread of an input; use input 0 if inputs need not be distinguished."""
         return self._row(lib.fp_model_thread, input_, pid, tid)
 
+    def counter_unit(self, name: int, unit: bytes) -> None:
+        lib.fp_model_counter_unit(self.c, name, unit, len(unit))
+
     def check_memory(self) -> None:
         """Call it for each batch.  Errors: FastprofError when names and stacks, which cannot be spilled, need more
         memory than is available: the machine would swap or kill a process."""

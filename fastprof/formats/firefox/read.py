@@ -266,7 +266,7 @@ class FirefoxReader(Reader):
             counter = r.of_counters[i]
             counter.start_ns = self._times_from(counter.process, start)
             if unit := _UNITS.get(self._text(counter.category)):
-                lib.fp_model_counter_unit(model.c, counter.name or counter.category, unit, len(unit))
+                model.counter_unit(counter.name or counter.category, unit)
             thread = counter.main_thread if 0 <= counter.main_thread < r.n_threads else -1
             thread = first.get((counter.process, counter.pid), thread) if thread < 0 else thread
             if thread >= 0:
