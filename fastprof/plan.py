@@ -189,9 +189,9 @@ class Pipeline(NamedTuple):
         keeps = self.holds.keeps_stacks or {*self.joined} & bridges.KEEP_STACKS
         if keeps or copied != self.holds.table or not self._may_empty_stacks:
             return rows
-        from fastprof.bridges.room import within
+        from fastprof.bridges.room import most_passed, within
 
-        return within(self.holds.stacks_at_a_time, self.options[bridges.MAX_MEMORY], rows, model)
+        return within(self.holds.stacks_at_a_time or most_passed(self.options[bridges.MAX_MEMORY]), rows, model)
 
     def _watch(self, model: Model, log: Log) -> Any:
         """What counts losses on the way to the end; None if the rows reach it unchanged and it holds everything."""

@@ -54,10 +54,13 @@ class Room:
         return full
 
 
-def within(most: int, max_memory: int, rows: Iterable[Batch], model: Model) -> Iterator[Batch]:
-    """The rows; the model's stacks are removed when there are more than `most`, as nothing refers to earlier ones.
-    0: as many as fit the memory, but no more than are still found quickly."""
-    most = most or min(max_memory // STACK_BYTES, _MOST_PASSED)
+def most_passed(max_memory: int) -> int:
+    """Stacks of rows that pass: as many as fit the memory, but no more than are still found quickly."""
+    return min(max_memory // STACK_BYTES, _MOST_PASSED)
+
+
+def within(most: int, rows: Iterable[Batch], model: Model) -> Iterator[Batch]:
+    """The rows; the model's stacks are removed when there are more than `most`, as nothing refers to earlier ones."""
     for batch in rows:
         yield batch
         if model.count("stacks") > most:
