@@ -58,6 +58,12 @@ if TYPE_CHECKING:
 Path = str | os.PathLike[str]
 
 
+class Buffer(Protocol):
+    """What holds bytes: bytes, a bytearray, a memoryview, an array."""
+
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+
 class Readable(Protocol):
     """A binary file object to read from.  If it can seek, it is read from its beginning, and may be read again."""
 
@@ -82,7 +88,7 @@ class Opened(Protocol):
         """While it is read call `moved` with the position in the file, and `closed` at the end."""
 
 
-Input: TypeAlias = "Path | bytes | bytearray | memoryview | Readable | Profile"
+Input: TypeAlias = "Path | Buffer | Readable | Profile"
 Inputs: TypeAlias = "Input | Collection[Input]"  # at run time any iterable; an open text file is one of texts
 Output = Path | Writable
 Progress = Callable[[Opened], object]

@@ -9,7 +9,7 @@ from functools import partial
 from fastprof import plan
 from fastprof.cli import arguments
 from fastprof.cli.messages import Progress, exit_code, print_warnings
-from fastprof.cli.text import print_table, utc
+from fastprof.cli.text import PIPE, Screen, print_table, text_of, utc
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.figures import quantity
@@ -279,7 +279,18 @@ def _of_several(logs: list[Log]) -> Answer:
     return Answer("info-list", len(logs), "profiles", build, show, "info of one file", indent=None)
 
 
+def text(log: Log) -> str:
+    """The facts and counts as `str` of the result."""
+    return text_of(partial(_print_text, log, flags=False))
+
+
 def _print(log: Log) -> None:
+    _print_text(log, PIPE)
+    print_warnings(log.warned(flags=True))
+
+
+def _print_text(log: Log, screen: Screen, *, flags: bool = True) -> None:
+    """`flags`: texts name options as the command line does."""
     rows: list[tuple[str, object]] = []
     for name, value in labelled(log.facts):
         if isinstance(value, dict):
@@ -292,9 +303,8 @@ def _print(log: Log) -> None:
             rows += _lines(name, value)
     for title, counts in (("repairs", log.repairs), ("losses", log.losses)):
         rows.append((title, "" if counts else "none"))
-        rows += [(f"  {name}", n) for name, n in sorted(counts.texts(flags=True).items())]
-    print_table(rows)
-    if unread := log.not_representable.texts(flags=True):  # also data that an option reads instead
-        print("not read")
-        print_table([(" ", n, name) for name, n in sorted(unread.items())], right=(1,))
-    print_warnings(log.warned(flags=True))
+        rows += [(f"  {name}", n) for name, n in sorted(counts.texts(flags=flags).items())]
+    print_table(rows, screen=screen)
+    if unread := log.not_representable.texts(flags=flags):  # also data that an option reads instead
+        screen.print("not read")
+        print_table([(" ", n, name) for name, n in sorted(unread.items())], right=(1,), screen=screen)

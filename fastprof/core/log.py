@@ -118,9 +118,18 @@ class Log:
         shown = {name.lstrip("_"): getattr(self, name.lstrip("_")) for name in vars(self)}
         return f"Log({', '.join(f'{name}={value!r}' for name, value in shown.items() if value)})"
 
+    def _is_of_info(self) -> bool:
+        return {"format", "view"} <= self.facts.keys()
+
+    def __str__(self) -> str:
+        """Of `info` what `fastprof info` prints."""
+        from fastprof.core.printed import printed
+
+        return printed("cli.info:text", self) if self._is_of_info() else repr(self)
+
     def _repr_html_(self) -> str:
         """For notebooks: facts and counts; of `info` what `fastprof info` prints."""
-        if {"format", "view"} <= self.facts.keys():
+        if self._is_of_info():
             from fastprof.core.printed import printed
 
             return printed("cli.info:html", self)

@@ -51,8 +51,8 @@ class Kind:
         return value
 
     def items(self, value: Any) -> Any:
-        """The values of an option that takes several: one stands for a list of one."""
-        return value if isinstance(value, (list, tuple)) else [value]
+        """The values of an option that takes several, from a list or an array; one stands for a list of one."""
+        return [value] if isinstance(value, (str, bytes, Mapping)) or not hasattr(value, "__len__") else [*value]
 
     def parse(self, text: str) -> Any:
         return self.check(text)
@@ -123,7 +123,7 @@ class WordList(Words):
 
     def __init__(self, *words: str) -> None:
         super().__init__(*words, metavar="LIST")
-        self.values, self.typed = ",".join(words), f"{self.typed} | Sequence[{self.typed}]"
+        self.values, self.typed = ",".join(words), f"{self.typed} | Collection[{self.typed}]"
 
     def check(self, value: Any) -> Any:
         return tuple(super(WordList, self).check(one) for one in self.items(value))
@@ -294,8 +294,7 @@ class Pair(Kind):
     def items(self, value: Any) -> Any:
         if not isinstance(value, Mapping):
             return super().items(value)
-        several = ((key, one if isinstance(one, (list, tuple)) else [one]) for key, one in value.items())
-        return [f"{key}={one}" for key, values in several for one in values]
+        return [f"{key}={one}" for key, values in value.items() for one in super(Pair, self).items(values)]
 
     def __init__(self, metavar: str = "KEY=VALUE") -> None:
         self.metavar = metavar
@@ -367,9 +366,9 @@ class Option(Generic[T]):
 
     @property
     def annotation(self) -> str:
-        """The annotation in Python: `Sequence[str]`, `int | None`."""
+        """The annotation in Python: `str | Collection[str]`, `int | None`."""
         kind, none = self.kind, ["None"] if self.default is None else []
-        several = [kind.typed, f"Sequence[{kind.typed}]", *filter(None, [kind.collected])]
+        several = [kind.typed, f"Collection[{kind.typed}]", *filter(None, [kind.collected])]
         return " | ".join([*(several if self.several else [kind.typed]), *none])
 
     def check(self, value: Any) -> T:
@@ -380,7 +379,7 @@ class Option(Generic[T]):
                 return found
             found = tuple(self.kind.check(one) for one in self.kind.items(value))  # type: ignore[assignment]
             return found
-        except ValueError as error:
+        except (ValueError, TypeError) as error:  # TypeError: an array that is no number
             raise usage_error(f"{{{self.flag}:name}}: {{error}}", error=str(error)) from None
 
 

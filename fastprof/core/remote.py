@@ -254,7 +254,11 @@ class _Remote:
         import re
 
         # The first line is a sentence in which URLs may contain signatures; fields of the Rust error follow.
-        text = str(error).partition("\n")[0]
+        text, _, fields = str(error).partition("\n")
+        if of_system := re.search(r"\bOs \{\s*code: (\d+)", fields):
+            return file_error(self.name, OSError(int(of_system[1]), os.strerror(int(of_system[1]))))
+        if unknown_host := re.search(r'"(failed to lookup address[^"]*)"', fields):
+            return file_error(self.name, error, unknown_host[1])
         if "Content-Length Header missing" in text:
             return Unsized(f"{self.name}: the answer has no length")
         if answer := re.search(r"status code: (\d+ [A-Za-z ]*[A-Za-z])", text):

@@ -157,8 +157,13 @@ def _claims(head: bytes, candidates: list[Format]) -> list[tuple[int, str]]:
     return [(sure, f.name) for f in candidates if f.sniff and (sure := f.sniff(head)) != NO]
 
 
+_CHECKED = 64 << 20  # bytes
+
+
 def detect(source: Source) -> Format:
-    """The format that claims the first bytes, or the directory.  Errors: UnrecognizedError."""
+    """The format that claims the first bytes, or the directory.
+
+    Errors: UnrecognizedError; FormatError if no format does because compression is damaged."""
     if source.folder is not None:
         if found := of_directory(source.path or ""):
             return found
@@ -183,6 +188,8 @@ def detect(source: Source) -> Format:
         return named
     if not source.head:
         raise UnrecognizedError(f"{source.name}: the file is empty")
+    if source.compression:
+        source.select(_CHECKED)  # raises for damage, of which the unknown bytes may come
     from fastprof.formats.foreign import known
 
     what = known(source.head)

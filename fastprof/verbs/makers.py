@@ -199,14 +199,14 @@ def from_tables(
         raise made.fail("expected samples and frames, spans, or graph")
     if spans is not None:
         return _of_spans(made, spans, 1)
+    both = None
+    if frames is not None:
+        names, chunks, _, _ = _columns(frames, made.fail)
+        both = tables.layout("frames", names, made.fail), [*chunks]  # a database may have one result at a time
     names, chunks, found, _ = _columns(given[there[0]], made.fail)
     of = tables.layout(there[0], names, made.fail, {**found, **(units or {})})
     if lack := {*(units or {})} - {name for name, _ in of.values}:
         raise made.fail(f"units has {min(lack)!r:.80}, which is no value type")
-    both = None
-    if frames is not None:
-        names, others, _, _ = _columns(frames, made.fail)
-        both = tables.layout("frames", names, made.fail), others
     made.put_columns(of, chunks, both)
     return _profile(made)
 
@@ -223,6 +223,8 @@ def _columns(table: Any, fail: tables.Fail, items: Sequence[str] = ()) -> tables
         if capsule is not None:
             with tables.failing(fail, ""):
                 return tables.of_stream(Stream(capsule), fail)
+    if hasattr(table, "collect"):  # a frame that is lazy
+        return _columns(table.collect(), fail, items)
     if isinstance(table, Mapping) or (hasattr(table, "columns") and hasattr(table, "__getitem__")):
         names = [*(table if isinstance(table, Mapping) else table.columns)]
         if any(not isinstance(name, str) for name in names):

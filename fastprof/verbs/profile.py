@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import index
 from threading import RLock
@@ -351,7 +351,7 @@ class Profile:
         *,
         function: str | re.Pattern[str] | None = None,
         object: str | re.Pattern[str] | None = None,
-        threads: int | str | Sequence[int | str] = (),
+        threads: int | str | Collection[int | str] | None = None,
         labels: Mapping[str, Any] | None = None,
         time: Sequence[int] | str | None = None,
         part: int | None = None,
@@ -365,7 +365,7 @@ class Profile:
         150000000
         """
         given = {"function": function, "object": object, "threads": threads, "label": labels, "time_range": time}
-        return self._with(**{key: value for key, value in {**given, "part": part}.items() if value not in (None, ())})
+        return self._with(**{key: value for key, value in {**given, "part": part}.items() if value is not None})
 
     def rename(
         self,

@@ -28,9 +28,18 @@ Idle = Callable[[Option[Any]], None]
 
 def listed(inputs: Any) -> list[Any]:
     """One input or several as a list, as `path_of` has them."""
-    one = isinstance(inputs, (str, bytes, bytearray, memoryview, os.PathLike))
-    one = one or isinstance(inputs, Given) or hasattr(inputs, "read") or hasattr(inputs, "as_input")
-    return [path_of(given) for given in ([inputs] if one or not isinstance(inputs, Iterable) else inputs)]
+    one = isinstance(inputs, (str, bytes, os.PathLike, Given)) or hasattr(inputs, "read") or hasattr(inputs, "as_input")
+    one = one or not isinstance(inputs, Iterable) or _bytes_in(inputs) is not None
+    return [path_of(given) for given in ([inputs] if one else inputs)]
+
+
+def _bytes_in(given: Any) -> bytes | None:
+    """The bytes that an object holds: a bytearray, a memoryview, an array of bytes; None for others."""
+    try:
+        view = memoryview(given)
+    except (TypeError, ValueError, BufferError):
+        return None
+    return bytes(view) if view.format in ("B", "b", "c") else None
 
 
 def path_of(given: Any) -> Any:
@@ -46,14 +55,14 @@ def path_of(given: Any) -> Any:
         return given
     if hasattr(given, "as_input"):
         return given.as_input()
-    if isinstance(given, (bytearray, memoryview)):
-        return bytes(given)
-    is_path = isinstance(given, os.PathLike)  # some paths also have a `read`
-    if not is_path and (hasattr(given, "read") or hasattr(given, "write")):
+    if isinstance(given, os.PathLike):  # some paths also have a `read`
+        return path_of(os.fspath(given))
+    if isinstance(given, bytes) or hasattr(given, "read") or hasattr(given, "write"):
         return given
-    if not is_path and not isinstance(given, bytes):
+    held = _bytes_in(given)
+    if held is None:
         raise UsageError(f"a path is {given!r:.80}, expected a text, bytes, a file object or a Profile")
-    return given if isinstance(given, bytes) else path_of(os.fspath(given))
+    return held
 
 
 def run(

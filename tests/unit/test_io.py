@@ -19,9 +19,10 @@ import lz4.frame
 import pytest
 import zstandard
 
+import fastprof
 from fastprof import formats
 from fastprof.core import newfile
-from fastprof.core.errors import FastprofError, UnrecognizedError, UsageError
+from fastprof.core.errors import FastprofError, FormatError, UnrecognizedError, UsageError
 from fastprof.core.log import Log
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
@@ -147,6 +148,16 @@ def test_a_damaged_stream_is_an_error_and_lenient_goes_on_to_the_damage(kind: st
             log = Log()
             read_all(Source(bytes(packed), lost=log.count))
             assert log.losses.total() == 1
+
+
+def test_damage_is_found_before_its_bytes_are_called_unknown() -> None:
+    packed = bytearray(gzip.compress(NOISE[:3000]))
+    packed[1500] ^= 0x55
+    with pytest.raises(FormatError, match="Incorrect checksum") as caught:
+        fastprof.open(bytes(packed))
+    assert caught.value.offset is not None
+    with pytest.raises(UnrecognizedError, match="unknown format"):
+        fastprof.open(gzip.compress(NOISE[:3000]))
 
 
 class Unseekable(io.BytesIO):

@@ -7,6 +7,7 @@ import threading
 from array import array
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -272,6 +273,27 @@ def test_spans_in_any_order(order: list[int]) -> None:
 def test_spans_of_columns(columns: Any) -> None:
     names, starts, ends = map(list, zip(*TREE, strict=True))
     assert spans(fastprof.from_spans(columns(names, starts, ends))) == FOUND
+
+
+def test_dates_and_durations_of_any_kind() -> None:
+    pandas = pytest.importorskip("pandas")
+    day = datetime(2024, 1, 1, tzinfo=timezone(timedelta(hours=2)))  # 1704060000 s since 1970, with any zone
+    plain, whole = datetime(2023, 12, 31, 22), timedelta(days=1, microseconds=3)
+    columns: list[tuple[Any, Any]] = [
+        ([day], [whole]),
+        ([plain], [whole]),
+        (numpy.array([plain], "M8[us]"), numpy.array([whole], "m8[us]")),
+        (polars.Series([plain]), polars.Series([whole]).cast(polars.Duration("ns"))),
+        (pandas.Series([day]), pandas.Series([whole])),
+        ([pandas.Timestamp(plain)], [pandas.Timedelta(whole)]),
+    ]
+    for start, dur in columns:
+        (row,) = fastprof.from_spans({"name": ["a"], "start": start, "dur": dur}, unit="s").rows()
+        assert (row["ts"], row["dur"]) == (1704060000 * 10**9, 86400 * 10**9 + 3000)
+    with pytest.raises(fastprof.UsageError, match="row 1: has no start"):
+        fastprof.from_spans({"name": ["a", "b"], "start": numpy.array([plain, "NaT"], "M8[s]"), "dur": [1, 1]})
+    assert spans(fastprof.from_spans([("a", plain, plain + whole)]))[0][0] == "a"
+    assert spans(fastprof.from_spans(polars.LazyFrame({"name": ["a"], "start": [1], "end": [3]}))) == [("a", 1, 2, 0)]
 
 
 def test_units_and_fractions() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from array import array
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -205,8 +206,12 @@ class Reading:
 def test_what_an_input_may_be() -> None:
     data = LABELLED.read_bytes()
     expected = folded(LABELLED)
-    for one in (data, bytearray(data), memoryview(data), Reading(data)):
+    for one in (data, bytearray(data), memoryview(data), array("B", data), Reading(data)):
         assert folded(one) == expected
+        assert isinstance(one, Reading) or fastprof.top(one).rows == fastprof.top([one]).rows
+    for wrong in (array("i", [1]), 5, [5]):
+        with pytest.raises(fastprof.UsageError, match="a path is"):
+            fastprof.top(wrong)  # type: ignore[arg-type]
     with pytest.raises(fastprof.FastprofError, match="reading returned 1201000 bytes, expected"):
         folded(Reading(b"a;b 1\n" * 100_000, b"a;b 1\n" * 200_000))
 
@@ -217,6 +222,15 @@ def test_what_an_argument_may_be(capsys: pytest.CaptureFixture[str]) -> None:
     assert folded(LABELLED, function=re.compile("JOB", re.IGNORECASE)) == folded(LABELLED, function="job")
     assert folded(TRACE, symbols=PROGRAM) == folded(TRACE, symbols=[PROGRAM])
     assert len(fastprof.top(LABELLED, n=numpy.int16(3)).rows) == 3
+    kinds = numpy.array(["text", "tree"])
+    assert folded(LABELLED, label={"kind": kinds}) == folded(LABELLED, label=["kind=text", "kind=tree"])
+    tid, *_ = (row["thread"] for row in fastprof.open(TRACE).rows())
+    threads: list[Any] = [[tid], (tid,), {tid}, range(tid, tid + 1), numpy.array([tid]), numpy.uint32(tid), tid]
+    assert len({fastprof.open(TRACE).where(threads=one).top().total for one in threads}) == 1
+    none: list[Any] = [iter([tid]), {tid: 1}, numpy.array(tid), numpy.zeros((1, 2), int), 2.5]
+    for wrong in none:
+        with pytest.raises(fastprof.UsageError, match="threads: "):
+            fastprof.open(TRACE).where(threads=wrong)
     with pytest.raises(fastprof.UsageError, match="is not a whole number"):
         fastprof.top(LABELLED, n=numpy.bool_(True))
     with pytest.raises(fastprof.UsageError, match="is not a string"):

@@ -35,14 +35,15 @@ RESULTS: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "annotate": (lambda: fastprof.annotate(GRAPH), ["annotate", GRAPH]),
     "sql": (lambda: fastprof.sql(LABELLED, QUERY), ["sql", LABELLED, QUERY]),
 }
+PRINTED = RESULTS | {"info": (lambda: fastprof.info(LABELLED), ["info", LABELLED])}
 
 
-@pytest.mark.parametrize("name", RESULTS)
+@pytest.mark.parametrize("name", PRINTED)
 def test_a_result_is_printed_as_by_the_command(
     name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
-    make, words = RESULTS[name]
+    make, words = PRINTED[name]
     assert main([*words, "-q"]) == 0
     assert str(make()) == capfd.readouterr().out.rstrip("\n") != ""
 

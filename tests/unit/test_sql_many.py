@@ -366,7 +366,22 @@ def test_many_names_stay_apart(dumps: Path) -> None:
     assert [row for row in found if row[0] != G1] == want
 
 
+def test_profiles_in_memory_and_with_steps_of_their_own() -> None:
+    """Their names are made different, because rows are joined by them."""
+    labelled = fastprof.open(CORPUS / "pprof/good/go-cpulabels.pb.gz")
+    costs = {"f": 1, "g": 2}.items()
+    made = [fastprof.from_stacks([([name], cost)], values=[("cpu", "nanoseconds")]) for name, cost in costs]
+    query = "select profile, sum(cpu)::int from samples join frames using (profile, stack_id) where depth = 0 "
+    query += "group by 1 order by 2"
+    with fastprof.sql([labelled, labelled.where(labels={"kind": "text"}), *made], query) as answer:
+        found = [*answer.rows()]
+    name = labelled.name
+    assert found == [("<from_stacks>", 1), ("<from_stacks> [2]", 2), (f"{name} [2]", 150000000), (name, 1740000000)]
+
+
 def test_what_cannot_be_queried_together(dumps: Path) -> None:
+    with open(__file__, "rb") as file, pytest.raises(UsageError, match="needs files or URLs"):
+        asked(["dumps", file], "select 1 from samples")
     with pytest.raises(UsageError, match="querying several profiles together needs files or URLs"):
         asked(["dumps", "-"], "select 1 from samples")
     with pytest.raises(UsageError, match=r"spans does not exist! \(tables: frames, graph, samples, profiles\)$"):

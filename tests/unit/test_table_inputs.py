@@ -220,6 +220,22 @@ def test_types_of_columns() -> None:
     }
 
 
+def test_both_tables_may_be_queries_of_one_connection() -> None:
+    db = duckdb.connect()
+    found = db.sql("select 7 as stack_id, sum(x) as n from range(5) t(x)")
+    made = fastprof.from_tables(samples=found, frames=db.sql("select 7 as stack_id, 0 as depth, 'f' as function"))
+    assert [(row["function"], row["n"]) for row in made.rows()] == [("f", 10)]
+
+
+def test_addresses_that_are_floats() -> None:
+    """As in pandas, if some are missing."""
+    frames = {"stack_id": [1, 1], "depth": [0, 1], "function": ["f", "g"], "address": [float(1 << 40 | 5), None]}
+    made = fastprof.from_tables(samples={"stack_id": [1], "n": [1]}, frames=frames)
+    assert [row["address"] for row in made.rows("frames")] == [1 << 40 | 5, None]
+    with pytest.raises(fastprof.UsageError, match="expected an integer"):
+        fastprof.from_tables(samples={"stack_id": [1], "n": [1]}, frames={**frames, "address": [0.5, None]})
+
+
 @pytest.mark.parametrize(
     ("changed", "what"),
     [

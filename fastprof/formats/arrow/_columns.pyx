@@ -8,6 +8,10 @@ and index that can be checked is.  Errors: ValueError, which states the row and 
 Source: https://arrow.apache.org/docs/format/CDataInterface.html and Columnar.html.
 """
 
+from datetime import datetime as _Date
+from datetime import timedelta as _Duration
+from datetime import timezone as _Zone
+
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
 from cpython.list cimport PyList_GetItem, PyList_Size
 from cpython.pycapsule cimport PyCapsule_GetPointer
@@ -38,6 +42,7 @@ cdef enum:
     DEEPEST = 2  # a column and its dictionary
     VIEWS_OF_BYTE = 4  # new texts that may have a byte
 
+cdef int64_t NOT_A_TIME = -(<int64_t>1 << 62) * 2  # in NumPy's dates and durations
 cdef int64_t MOST_LENT = <int64_t>1 << 48  # of lengths and offsets: no sum of them wraps
 
 
@@ -206,11 +211,11 @@ cdef int put_real(Cells c, Py_ssize_t row, double value, int64_t scale) except -
     """A time or a number that is not an integer; NaN is missing, as in pandas."""
     if value != value:
         return c.miss(row)
-    value *= scale
+    value *= max(scale, 1)
     if not isfinite(value) or not -9.2e18 < value < 9.2e18:
         raise ValueError(f"row {row}: is {value!r}, expected less than 2^63")
     c.numbers[row] = llround(value)
-    if scale == 1 and <double>c.numbers[row] != value:
+    if scale <= 1 and <double>c.numbers[row] != value:
         raise ValueError(f"row {row}: is {value!r}, expected an integer")
     return 0
 
@@ -395,12 +400,16 @@ def convert(object column, size_t model, int64_t scale):
     cdef Py_buffer view
     cdef Array a
     cdef str code
+    cdef Cells c
+    times = column_of_times(column)
+    if times is not None:
+        column = times
     if isinstance(column, tuple):
         column = list(column)
     if not isinstance(column, list) and not isinstance(column, (str, bytes)) and PyObject_CheckBuffer(column):
         try:
             PyObject_GetBuffer(column, &view, PyBUF_ND | PyBUF_FORMAT)
-        except (BufferError, ValueError):  # not contiguous; not numbers, such as dates of NumPy
+        except (BufferError, ValueError):  # not contiguous; not numbers
             pass
         else:
             try:
@@ -410,7 +419,11 @@ def convert(object column, size_t model, int64_t scale):
                     format = {1: b"c", 2: b"s", 4: b"f" if real else b"i", 8: b"g" if real else b"l"}[view.itemsize]
                     format = format if real or code.islower() else format.upper()
                     a = Array.of(format, view.shape[0], [(0, 0), (<uintptr_t>view.buf, view.len)], None, column)
-                    return read(a, model, scale)
+                    c = read(a, model, scale if times is None else 1)
+                    for i in range(c.n if times is not None else 0):
+                        if c.numbers[i] == NOT_A_TIME:
+                            c.miss(i)
+                    return c
             finally:
                 PyBuffer_Release(&view)
     if not isinstance(column, list):
@@ -419,6 +432,15 @@ def convert(object column, size_t model, int64_t scale):
         if not isinstance(column, list):
             raise ValueError("is no column: expected a list, an array or a column of a data frame")
     return convert_list(column, <fp_model *>model, scale)
+
+
+cdef object column_of_times(object column):
+    """Dates or durations of NumPy, or of what has `to_numpy`, in nanoseconds; None for a column of others."""
+    if not str(getattr(column, "dtype", "")).lower().startswith(("datetime", "timedelta", "duration")):
+        return None
+    column = column.to_numpy() if hasattr(column, "to_numpy") else column
+    kind = column.dtype.kind
+    return column.astype(f"{kind}8[ns]").view("i8") if kind in "Mm" else None
 
 
 cdef Cells convert_list(list column, fp_model *m, int64_t scale):
@@ -440,9 +462,18 @@ cdef Cells convert_list(list column, fp_model *m, int64_t scale):
             c.texts[i] = id
         elif isinstance(item, float):
             put_real(c, i, item, scale)
+        elif isinstance(item, (_Date, _Duration)):
+            put_object(c, i, nanoseconds(item), 1)
         else:
             put_object(c, i, item, scale)
     return c
+
+
+cdef object nanoseconds(object item):
+    """Those of a duration, or of a date since 1970; one without a time zone is in UTC, as for Arrow."""
+    if isinstance(item, _Date):
+        item = item - _Date(1970, 1, 1, tzinfo=_Zone.utc if item.tzinfo is not None else None)
+    return ((item.days * 86400 + item.seconds) * 1000000 + item.microseconds) * 1000 + getattr(item, "nanoseconds", 0)
 
 
 cdef int put_object(Cells c, Py_ssize_t row, object item, int64_t scale) except -1:

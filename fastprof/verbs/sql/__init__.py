@@ -21,6 +21,7 @@ from fastprof.core.streams import name_of
 from fastprof.formats.archive import MEMBER
 from fastprof.inputs.copied import copy_of_input
 from fastprof.inputs.expand import expand, skipped
+from fastprof.inputs.stored import file_of
 from fastprof.verbs.profile import Profile, Table, table_end
 from fastprof.verbs.run import listed, none_can_be_read
 
@@ -102,8 +103,8 @@ class Answer:
         if not paths:
             raise none_can_be_read(unread[-1].message()) if unread else UsageError("no input given")
         if paths != given or (len(paths) > 1 and _WITHOUT_NUMBERS.search(query) and not _NUMBERED.search(query)):
-            if one := next((path for path in paths if path == "-" or not isinstance(path, str)), None):
-                raise UsageError(f"{name_of(one)}: querying several profiles together needs files or URLs")
+            if one := next((path for path in paths if (of := file_of(path)) == "-" or hasattr(of, "read")), None):
+                raise UsageError(f"{name_of(file_of(one))}: querying several profiles together needs files or URLs")
             from fastprof.verbs.sql.joined_tables import (
                 Together,  # takes a quarter of the start, for several profiles only
             )

@@ -26,9 +26,10 @@ from fastprof.core.errors import FastprofError, NothingLeft, UsageError, usage_e
 from fastprof.core.log import Log
 from fastprof.core.messages import spelled
 from fastprof.core.options import Option, Options, checked
+from fastprof.core.streams import name_of
 from fastprof.core.urls import shown
 from fastprof.inputs.expand import skipped, with_advice
-from fastprof.inputs.stored import Stored
+from fastprof.inputs.stored import Given, Stored
 from fastprof.verbs.profile import Profile, Table, table_end
 from fastprof.verbs.run import none_can_be_read
 
@@ -76,11 +77,11 @@ class Together:
     `log` adds up the logs of the profiles that were read to their end.
     """
 
-    def __init__(self, paths: list[str], from_: str | None, options: Mapping[str, Any], *, keep_going: bool) -> None:
+    def __init__(self, paths: list[Any], from_: str | None, options: Mapping[str, Any], *, keep_going: bool) -> None:
         self._from, self._keep_going = from_, keep_going
         self._options = checked(options, plan.known_options())
         self._paths = paths
-        self.names = [shown(str(path)) for path in paths]
+        self.names = [*_names(paths)]
         labels = InputLabels(self._options)
         self.log = Log()
         recorded: dict[int, Mapping[str, str]] = {}
@@ -311,7 +312,16 @@ class JoinedTable:
 _NOTHING = Texts.of([])
 
 
-def _members(paths: list[str]) -> Iterator[tuple[int, Member]]:
+def _names(paths: list[Any]) -> Iterator[str]:
+    """The names of inputs: of profiles that were opened or made, of which several may have one, all different."""
+    seen = Counter[str]()
+    for path in paths:
+        name = shown(path) if isinstance(path, str) else path.name if isinstance(path, Given) else name_of(path)
+        seen[name] += 1
+        yield f"{name} [{seen[name]}]" if seen[name] > 1 and not isinstance(path, str) else name
+
+
+def _members(paths: list[Any]) -> Iterator[tuple[int, Member]]:
     """The profiles of stores as the index has them, and the numbers of their paths."""
     by_store: dict[State, list[tuple[str, int]]] = defaultdict(list)
     for number, path in enumerate(paths):
