@@ -21,7 +21,7 @@ C_TARGETS := $(patsubst tests/fuzz/%_fuzz.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 CYTHON_TARGETS := $(patsubst tests/fuzz/%_fuzz.py,%,$(wildcard tests/fuzz/*_fuzz.py))
 CORPUS := $(wildcard tests/corpus/*/good/* tests/corpus/*/bad/* tests/fuzz/seeds/*)
 
-.PHONY: help build test lint python-lint c-lint fuzz fuzz-coverage coverage-python fuzz-cython fuzz-python $(C_TARGETS:%=fuzz-%) \
+.PHONY: help build test asan lint python-lint c-lint fuzz fuzz-coverage coverage-python fuzz-cython fuzz-python $(C_TARGETS:%=fuzz-%) \
 	$(CYTHON_TARGETS:%=fuzz-cython-%) tsan bench growth race docs memory pictures site new-format
 .SECONDARY: # objects are kept
 .DELETE_ON_ERROR:
@@ -35,6 +35,7 @@ help:
 	@echo 'make fuzz-coverage    how much of the C core, file by file, the seeds and build/fuzz/found/ come to, with what only'
 	@echo '                      Python calls and with allocations that fail'
 	@echo 'make tsan             the tests of several cores under ThreadSanitizer'
+	@echo 'make asan             hostile rows, columns and arguments of Python under ASan and UBSan'
 	@echo 'make bench            the benches'
 	@echo 'make growth           N and 2N of each dimension through every verb: a ratio above 2.7 fails'
 	@echo 'make race             fastprof and its peers on the same files: the table and the chart of README.md'
@@ -202,6 +203,14 @@ tsan: .venv/bin/fastprof
 	CC=$(GCC) FASTPROF_SANITIZE=thread $(PYTHON) setup.py -q build --build-lib build/tsan
 	LD_PRELOAD=$$($(GCC) -print-file-name=libtsan.so) PYTHONPATH=build/tsan:. setarch -R $(PYTHON) -P -m pytest -q \
 	    -p no:cacheprovider --import-mode=append tests/unit/test_cores.py tests/unit/test_ranges.py
+
+# What objects of Python may do while they are read.
+asan: .venv/bin/fastprof
+	CC=$(GCC) FASTPROF_SANITIZE=1 $(PYTHON) setup.py -q build --build-lib build/asan
+	LD_PRELOAD="$$($(GCC) -print-file-name=libasan.so) $$($(GCC) -print-file-name=libubsan.so)" PYTHONPATH=build/asan:. \
+	    ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc $(PYTHON) -P -m pytest -q -p no:cacheprovider \
+	    --import-mode=append -m '' tests/unit/test_hostile_rows.py tests/unit/test_hostile_arguments.py \
+	    tests/unit/test_makers.py tests/unit/test_table_inputs.py
 
 # What is Cython.  libFuzzer and ASan are shared libraries here; libFuzzer must come first, or its hooks would be the
 # empty ones of ASan.

@@ -379,7 +379,7 @@ class Option(Generic[T]):
                 return found
             found = tuple(self.kind.check(one) for one in self.kind.items(value))  # type: ignore[assignment]
             return found
-        except (ValueError, TypeError) as error:  # TypeError: an array that is no number
+        except (ValueError, TypeError) as error:  # TypeError: of an array without dimensions
             raise usage_error(f"{{{self.flag}:name}}: {{error}}", error=str(error)) from None
 
 

@@ -13,7 +13,7 @@ Both ends are included.  A range of plain numbers needs nothing else; any other 
 from __future__ import annotations
 
 from fastprof.core import lazy_re as re
-from fastprof.core._typing import NamedTuple
+from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.options import UINT64
 
 _UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
@@ -121,3 +121,15 @@ def _seconds(ticks: int, clock: int) -> str:
     ns = ticks * 10**9 // clock
     unit, size = next(((u, n) for u, n in (("s", 10**9), ("ms", 10**6), ("us", 10**3)) if ns >= n), ("ns", 1))
     return f"{ns / size:.4g}{unit}" if ns < 10**12 else f"{ns // 10**9}s"
+
+
+def nanoseconds(value: Any) -> Any:
+    """Those of a duration, or of a date since 1970, in UTC if it has no time zone; None for other objects."""
+    from datetime import UTC, datetime, timedelta
+
+    if isinstance(value, datetime):
+        value -= datetime(1970, 1, 1, tzinfo=None if value.tzinfo is None else UTC)
+    if not isinstance(value, timedelta):
+        return None
+    microseconds = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
+    return microseconds * 1000 + getattr(value, "nanoseconds", 0)  # of pandas

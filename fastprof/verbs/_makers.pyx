@@ -5,7 +5,8 @@ what they run may do anything, so a row is taken apart into what cannot change b
 Errors: RowError; exceptions of the caller's iterators and objects pass through.
 """
 
-from cpython.list cimport PyList_GetItem
+cimport cython
+from cpython.number cimport PyNumber_Index
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from cpython.tuple cimport PyTuple_GetItem, PyTuple_Size
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t, uintptr_t
@@ -13,6 +14,8 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcmp, memcpy, memset
 
 from collections.abc import Set as _Set
+
+from fastprof.verbs.profile import Frame as _Frame
 
 from fastprof.core.fp cimport *
 
@@ -50,13 +53,10 @@ cdef struct Seen:
 
 
 cdef int64_t integer(object value, str what) except? -1:
-    if isinstance(value, int):
-        found = value
-    else:
-        try:
-            found = value.__index__()
-        except AttributeError:
-            raise RowError(f"{what} is {type(value).__name__}, expected an integer") from None
+    try:
+        found = PyNumber_Index(value)
+    except TypeError:
+        raise RowError(f"{what} is {type(value).__name__}, expected an integer") from None
     try:
         return found
     except OverflowError:
@@ -163,21 +163,21 @@ cdef class Names:
                 self.values[frame] = id
         self.turn += 1
         # if objects are new each time, keeping each would cost more than finding their values
-        if is_plain and found is not None and slot.frame != NULL and self.turn & 7:
+        if not is_plain or (found is not None and slot.frame != NULL and self.turn & 7):
             return id
-        if type(frame) is str or isinstance(frame, tuple):
-            Py_INCREF(frame)
-            old, slot.frame, slot.id = slot.frame, <PyObject *>frame, id
-            if old != NULL:
-                Py_DECREF(<object>old)  # the last: it may run anything
+        Py_INCREF(frame)
+        old, slot.frame, slot.id = slot.frame, <PyObject *>frame, id
+        if old != NULL:
+            Py_DECREF(<object>old)
         return id
 
 
 cdef bint plain(object frame) noexcept:
-    """Whether a frame is of exact texts and numbers, so that equal ones are the same, and short."""
+    """Whether a frame is of exact texts and numbers, and short: equal ones are the same, and no code of another program
+    runs when one is compared or freed, such as by a garbage collection that has freed the model."""
     if type(frame) is str:
         return len(<str>frame) <= SHORT
-    if type(frame) is not tuple:
+    if type(frame) is not tuple and type(frame) is not _Frame:
         return False
     for one in <tuple>frame:
         if not (len(<str>one) <= SHORT if type(one) is str else one is None or type(one) is int):
@@ -249,6 +249,8 @@ cdef class StackRows(Names):
             raise RowError(f"a stack is {given!r:.80}, expected a sequence of frames")
         elif isinstance(given, _Set):
             raise RowError(f"a stack is {type(given).__name__}, which has no order, expected a sequence of frames")
+        elif not hasattr(given, "__iter__"):
+            raise RowError(f"a stack is {type(given).__name__}, expected a sequence of frames")
         else:
             kept = tuple(given)
         frames, n = <PyObject *>kept, PyTuple_Size(kept)
@@ -257,6 +259,8 @@ cdef class StackRows(Names):
         if n > self.cap:
             self.path = <uint32_t *>larger(self.path, 2 * n)
             self.cap = 2 * n
+        if not n:
+            return 0
         cdef uint64_t hash = n
         for i in range(n):
             frame = borrowed(frames, n - 1 - i if self.leaf_first else i)
@@ -322,7 +326,10 @@ cdef class StackRows(Names):
             else:
                 label = self.label(label, key, value)
         if process is not None or thread_ is not None:
-            thread = self.thread_of(process, thread_)
+            try:
+                thread = self.thread_of(process, thread_)
+            except ValueError as error:
+                raise RowError(str(error)) from None
         put_values(b, b.n, values)
         b.stack[b.n], b.label[b.n], b.thread[b.n], b.time[b.n] = node, label, thread, time
         b.n += 1
@@ -405,6 +412,17 @@ cdef class CallRows(Names):
             b.n += 1
             self.n_rows += 1
         return True
+
+
+@cython.no_gc
+cdef class Kept:
+    """Refers to objects unseen by the garbage collector.  It finalizes all that is garbage in any order, and would free
+    memory of C before another finalizer, such as that of a traced object, makes a last call."""
+
+    cdef object objects
+
+    def __init__(self, *objects):
+        self.objects = objects
 
 
 cdef class Calls(Names):

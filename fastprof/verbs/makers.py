@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from itertools import chain, islice
+from operator import index
 from time import perf_counter_ns
 
 from fastprof.core._c import lib
@@ -22,7 +23,7 @@ from fastprof.formats.arrow._columns import Stream
 from fastprof.formats.arrow._tables import Threads
 from fastprof.formats.plugins import Plugin as Plugin
 from fastprof.inputs.made import ARCHIVE, Made
-from fastprof.verbs._makers import CallRows, Calls, RowError, StackRows
+from fastprof.verbs._makers import CallRows, Calls, Kept, RowError, StackRows
 from fastprof.verbs.profile import Profile
 
 if TYPE_CHECKING:
@@ -236,17 +237,22 @@ def _columns(table: Any, fail: tables.Fail, items: Sequence[str] = ()) -> tables
     first = next(rows, None)
     if first is None:
         return [*items[:3]], [], {}, ""
-    names = [*first] if isinstance(first, Mapping) else [*items[: len(first)]]
-    if not isinstance(first, Mapping) and len(first) > len(items):
+    names = [*first] if isinstance(first, Mapping) else [*items[: _length(first)]]
+    if not isinstance(first, Mapping) and _length(first) > len(items):
         raise fail(f"row 0: has {len(first)} items, expected {', '.join(items) or 'a dict'}")
     return names, _by_column(names, chain([first], rows), fail), {}, ""
+
+
+def _length(row: Any) -> int:
+    """The number of items of a row; 0 if it has none."""
+    return len(row) if hasattr(row, "__len__") else 0
 
 
 def _by_column(names: list[str], rows: Iterator[Any], fail: tables.Fail) -> Iterator[tables.Chunk]:
     base = 0
     while some := [*islice(rows, _ROWS)]:
         for i, row in enumerate(some):
-            if len(row) != len(names) or (isinstance(row, Mapping) and row.keys() != {*names}):
+            if row.keys() != {*names} if isinstance(row, Mapping) else _length(row) != len(names):
                 raise fail(f"row {base + i:,}: has not the items {', '.join(names)}")
         yield {
             name: [row[name] if isinstance(row, Mapping) else row[k] for row in some] for k, name in enumerate(names)
@@ -282,6 +288,7 @@ class Recorder:
         self._made, self._leaf_first = Made("Recorder"), leaf_first
         self._part = Part(value_types=_value_types(values, self._made.fail), extra={"ticks_per_second": 10**9})
         c = address_of(self._made.model.c)
+        self._kept = [Kept(self._made)]
         self._threads = Threads(c, self._made.input)
         self._calls = Calls(c)
         kinds = "time", "thread"
@@ -355,6 +362,11 @@ class Recorder:
                 name = threading.current_thread().name
                 found = self._here.found = self._threads.named(os.getpid(), threading.get_native_id(), name), []
             return found
+        try:
+            # an object of a subclass could run anything when it is freed
+            thread = str.__str__(thread) if isinstance(thread, str) else index(thread)
+        except TypeError:
+            raise self._made.fail(f"thread is {thread!r:.80}, expected a number or a text") from None
         found = self._others.get(thread)
         if found is None:
             found = self._others[thread] = self._threads.named(os.getpid(), thread), []
@@ -385,6 +397,7 @@ class Recorder:
                 del self._part.extra["ticks_per_second"]
             self._made.model.add_part(self._part)
             self._batch = self._made.batch(view, len(self._part.value_types))
+            self._kept.append(Kept(self._batch))
         if self._batch.view != view:
             raise self._made.fail("has calls and samples; use a Recorder for each")
         self._view, self._address = view, address_of(self._batch.c)

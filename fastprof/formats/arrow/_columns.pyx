@@ -8,17 +8,16 @@ and index that can be checked is.  Errors: ValueError, which states the row and 
 Source: https://arrow.apache.org/docs/format/CDataInterface.html and Columnar.html.
 """
 
-from datetime import datetime as _Date
-from datetime import timedelta as _Duration
-from datetime import timezone as _Zone
-
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
 from cpython.list cimport PyList_GetItem, PyList_Size
+from cpython.number cimport PyNumber_Index
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport isfinite, llround
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
+
+from fastprof.core.times import nanoseconds as _nanoseconds
 
 from fastprof.core.arrow_c cimport ArrowArray, ArrowArrayStream, ArrowSchema
 from fastprof.core.fp cimport FP_NO_ID, fp_model, fp_strings_intern
@@ -42,7 +41,6 @@ cdef enum:
     DEEPEST = 2  # a column and its dictionary
     VIEWS_OF_BYTE = 4  # new texts that may have a byte
 
-cdef int64_t NOT_A_TIME = -(<int64_t>1 << 62) * 2  # in NumPy's dates and durations
 cdef int64_t MOST_LENT = <int64_t>1 << 48  # of lengths and offsets: no sum of them wraps
 
 
@@ -400,10 +398,6 @@ def convert(object column, size_t model, int64_t scale):
     cdef Py_buffer view
     cdef Array a
     cdef str code
-    cdef Cells c
-    times = column_of_times(column)
-    if times is not None:
-        column = times
     if isinstance(column, tuple):
         column = list(column)
     if not isinstance(column, list) and not isinstance(column, (str, bytes)) and PyObject_CheckBuffer(column):
@@ -419,11 +413,7 @@ def convert(object column, size_t model, int64_t scale):
                     format = {1: b"c", 2: b"s", 4: b"f" if real else b"i", 8: b"g" if real else b"l"}[view.itemsize]
                     format = format if real or code.islower() else format.upper()
                     a = Array.of(format, view.shape[0], [(0, 0), (<uintptr_t>view.buf, view.len)], None, column)
-                    c = read(a, model, scale if times is None else 1)
-                    for i in range(c.n if times is not None else 0):
-                        if c.numbers[i] == NOT_A_TIME:
-                            c.miss(i)
-                    return c
+                    return read(a, model, scale)
             finally:
                 PyBuffer_Release(&view)
     if not isinstance(column, list):
@@ -431,21 +421,11 @@ def convert(object column, size_t model, int64_t scale):
         column = listed() if callable(listed) else None
         if not isinstance(column, list):
             raise ValueError("is no column: expected a list, an array or a column of a data frame")
-    return convert_list(column, <fp_model *>model, scale)
-
-
-cdef object column_of_times(object column):
-    """Dates or durations of NumPy, or of what has `to_numpy`, in nanoseconds; None for a column of others."""
-    if not str(getattr(column, "dtype", "")).lower().startswith(("datetime", "timedelta", "duration")):
-        return None
-    column = column.to_numpy() if hasattr(column, "to_numpy") else column
-    kind = column.dtype.kind
-    return column.astype(f"{kind}8[ns]").view("i8") if kind in "Mm" else None
+    return convert_list([*column], <fp_model *>model, scale)
 
 
 cdef Cells convert_list(list column, fp_model *m, int64_t scale):
-    """Objects may change the list while they are converted: it is copied before, and its items are kept."""
-    column = column[:]
+    """Objects may run anything while they are converted, so the list must be a copy."""
     cdef Cells c = Cells.__new__(Cells)
     cdef Py_ssize_t i, n = PyList_Size(column)
     cdef object item, last = None
@@ -462,26 +442,19 @@ cdef Cells convert_list(list column, fp_model *m, int64_t scale):
             c.texts[i] = id
         elif isinstance(item, float):
             put_real(c, i, item, scale)
-        elif isinstance(item, (_Date, _Duration)):
-            put_object(c, i, nanoseconds(item), 1)
         else:
             put_object(c, i, item, scale)
     return c
 
 
-cdef object nanoseconds(object item):
-    """Those of a duration, or of a date since 1970; one without a time zone is in UTC, as for Arrow."""
-    if isinstance(item, _Date):
-        item = item - _Date(1970, 1, 1, tzinfo=_Zone.utc if item.tzinfo is not None else None)
-    return ((item.days * 86400 + item.seconds) * 1000000 + item.microseconds) * 1000 + getattr(item, "nanoseconds", 0)
-
-
 cdef int put_object(Cells c, Py_ssize_t row, object item, int64_t scale) except -1:
     cdef int64_t value
     try:
-        item = item.__index__()
-    except AttributeError:
-        raise ValueError(f"row {row}: is {type(item).__name__}, expected a number") from None
+        item = PyNumber_Index(item)
+    except TypeError:
+        if (found := _nanoseconds(item)) is None:
+            raise ValueError(f"row {row}: is {type(item).__name__}, expected a number") from None
+        item, scale = PyNumber_Index(found), 1
     try:
         value = item if scale or item < 1 << 63 else item - (1 << 64)
     except OverflowError:
@@ -490,11 +463,6 @@ cdef int put_object(Cells c, Py_ssize_t row, object item, int64_t scale) except 
 
 
 # ---- Arrow's C stream
-
-cdef void release_children(ArrowSchema *s) noexcept:
-    if s.release != NULL:
-        s.release(s)
-
 
 cdef class _Lent:
     """A batch of rows, released with the last column that refers to it."""
@@ -558,7 +526,8 @@ cdef class Stream:
             self.columns = [described(schema.children[i], 0) for i in range(n)]
             self.metadata = described(&schema, 0)[2]
         finally:
-            release_children(&schema)
+            if schema.release != NULL:
+                schema.release(&schema)
 
     def __dealloc__(self):
         if self.stream.release != NULL:

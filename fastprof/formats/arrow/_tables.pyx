@@ -9,6 +9,7 @@ nesting is assumed.  Calls that overlap without nesting are repaired and counted
 of other formats.  Memory: 40 bytes a span, 16 a frame.  Errors: ValueError, which states the row.
 """
 
+from cpython.number cimport PyNumber_Index
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 
@@ -117,7 +118,10 @@ cdef class Threads:
             elif isinstance(value, str):
                 pair += [2, self.intern(value)]
             else:
-                pair += [1, value.__index__() & 0xffffffffffffffff]
+                try:
+                    pair += [1, PyNumber_Index(value) & 0xffffffffffffffff]
+                except TypeError:
+                    raise ValueError(f"a thread or process is {value!r:.80}, expected a number or a text") from None
         found = self.add(*pair)
         if name is not None:
             self.threads[pair[1], pair[3]] = name.encode("utf-8", "surrogateescape")

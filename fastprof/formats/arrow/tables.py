@@ -64,8 +64,9 @@ class Layout(NamedTuple):
         for name, column in [*self.names.items(), *((column, column) for column, _ in self.values)]:
             scale = {"ts": self.scale, "end": self.scale, "dur": self.scale, "address": 0}.get(name, 1)
             with failing(fail, f"column {column!r:.80}: ", base):
-                how: Any = read if isinstance(chunk[column], Array) else convert
-                cells = found[name] = how(chunk[column], address_of(model.c), scale)
+                values = chunk[column] if isinstance(chunk[column], Array) else _times(chunk[column])
+                how: Any = read if isinstance(values, Array) else convert
+                cells = found[name] = how(values, address_of(model.c), scale)
                 wanted = kinds.get(name, _NUMBER)
                 if wanted and cells.is_text != (wanted == _TEXT) and not cells.is_empty:
                     raise ValueError(f"has {_NUMBER if wanted == _TEXT else _TEXT}, expected {wanted}")
@@ -79,6 +80,21 @@ class Layout(NamedTuple):
         if lack := [name for name in _NEEDED[self.table] if name not in found] if n else []:
             raise fail(f"column {self.names[lack[0]]!r:.80} has no values")
         return found, [found.get(name) for name, _ in self.values], n
+
+
+def _times(column: Any) -> Any:
+    """The column of dates or durations that NumPy can have, in nanoseconds; others unchanged."""
+    if not str(getattr(column, "dtype", "")).lower().startswith(("datetime", "timedelta", "duration")):
+        return column
+    import numpy
+
+    times = numpy.asarray(column)
+    if times.dtype.kind not in "mM" or times.ndim != 1:
+        return times
+    items = times.astype(f"{times.dtype.kind}8[ns]").view("i8")
+    valid = numpy.packbits(~numpy.isnat(times), bitorder="little")
+    buffers = [(array.ctypes.data, array.nbytes) for array in (valid, items)]
+    return Array.of(b"tsn:", len(items), buffers, None, (valid, items))
 
 
 @contextmanager
