@@ -20,7 +20,8 @@ class Run:
     def __init__(
         self, command: list[str], folder: Path | None = None, environment: dict[str, str] | None = None
     ) -> None:
-        environment = environment or os.environ | {"PYTHONPATH": str(REPO)}
+        # modules are compiled once, as an installation's are
+        environment = environment or os.environ | {"PYTHONPATH": str(REPO), "PYTHONDONTWRITEBYTECODE": ""}
         begun = time.monotonic()
         process = subprocess.Popen(
             command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
