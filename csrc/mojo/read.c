@@ -39,20 +39,30 @@ static int bad(struct mojo_reader *r, const char *what, const char *want) {
     return FP_E_MALFORMED;
 }
 
-static int64_t number(struct fp_cursor *c) {
+/* The magnitude of a number is at most `most`; a negative one wraps around. */
+static uint64_t number_to(struct fp_cursor *c, uint64_t most) {
     uint64_t v = 0;
     int is_negative = 0;
     for (unsigned shift = 0;;) {
-        if (c->p == c->end) return (int64_t)fp_cursor_stop(c, FP_MORE);
+        if (c->p == c->end) return fp_cursor_stop(c, FP_MORE);
         const uint8_t byte = *c->p++;
         const uint64_t bits = byte & (shift ? 127u : 63u);
         if (!shift) is_negative = byte >> 6 & 1;
-        if (shift > 62 || bits << shift >> shift != bits || bits << shift > INT64_MAX)
-            return (int64_t)fp_cursor_stop(c, FP_E_MALFORMED);
+        if (shift > 62 || bits << shift >> shift != bits || bits << shift > most)
+            return fp_cursor_stop(c, FP_E_MALFORMED);
         v |= bits << shift;
-        if (!(byte & 128)) return is_negative ? -(int64_t)v : (int64_t)v;
+        if (!(byte & 128)) return is_negative ? 0 - v : v;
         shift += shift ? 7 : 6;
     }
+}
+
+static int64_t number(struct fp_cursor *c) {
+    return (int64_t)number_to(c, INT64_MAX);
+}
+
+/* A number by which frames and strings are known: the addresses that Austin makes it of, and offsets from -1 on. */
+static int64_t key_of(struct fp_cursor *c) {
+    return (int64_t)number_to(c, UINT64_MAX);
 }
 
 /* The row of a number of the current process. */
@@ -96,16 +106,19 @@ static int read_description(struct mojo_reader *r, struct fp_cursor *c) {
 
 static int read_frame(struct mojo_reader *r, struct fp_cursor *c) {
     struct fp_model *m = r->model;
-    const int64_t key = number(c), file = number(c), scope = number(c), line = number(c);
+    const int64_t key = key_of(c), file = key_of(c), scope = key_of(c), line = number(c);
     int64_t column = 0;
     if (r->f.version > 1) {
         (void)number(c), column = number(c);
         (void)number(c);
     }
     if (c->status) return c->status;
-    if (line > INT32_MAX || column > INT32_MAX) return bad(r, "the line or column of a frame", "less than 2^31");
+    const int is_odd = line > INT32_MAX || column > INT32_MAX; /* Austin reads frames while the program changes them */
+    const int has_line = line > 0 && !is_odd;
+    r->f.odd_lines += (uint64_t)is_odd;
     const uint32_t function = fp_model_function(m, 0, string_of(r, file), string_of(r, scope), 0, 0);
-    const uint32_t at = fp_model_line(m, function, line > 0 ? (uint32_t)line : 0, column > 0 ? (uint32_t)column : 0, 0);
+    const uint32_t at = fp_model_line(m, function, has_line ? (uint32_t)line : 0,
+                                      has_line && column > 0 ? (uint32_t)column : 0, 0);
     set(&r->frames, &r->cap_frames, row_of(r, &r->frame_keys, key), fp_model_frame(m, 0, 0, 0, at));
     return 0;
 }
@@ -162,7 +175,7 @@ static int read_event(struct mojo_reader *r, struct fp_cursor *c) {
         const struct fp_cursor_text name = fp_cursor_text(c);
         return c->status ? c->status : add_named(r, name.p, name.n);
     }
-    const int64_t v = number(c);
+    const int64_t v = kind == TIME || kind == MEMORY ? number(c) : key_of(c);
     if (kind == STRING) {
         const struct fp_cursor_text text = fp_cursor_text(c);
         if (c->status) return c->status;
@@ -235,7 +248,7 @@ int fp_mojo_feed(struct fp_mojo *f, struct fp_window *in, struct fp_batch *out, 
                 break;
             }
             if (status == FP_MORE) status = FP_E_TRUNCATED, r->what = "the file ends inside an event", r->want = NULL;
-            if (!r->what) (void)bad(r, "a number is longer than 63 bits", NULL);
+            if (!r->what) (void)bad(r, "a number is too large", NULL);
             fp_fail(err, status, in->base + in->pos, r->what);
             err->want = r->want;
             return status;

@@ -40,7 +40,7 @@ def write(version: int, mode: str, samples: Iterable[Sample]) -> bytes:
                     strings[one.pid, text] = key = 1000 * len(strings) + 2
                     out += [b"\x0b", number(key), text.encode(), b"\0"]
             if (one.pid, frame) not in frames:
-                frames[one.pid, frame] = key = 1 << 40 | len(frames)
+                frames[one.pid, frame] = key = (1 << 64) - 1 - len(frames)
                 names = [number(strings[one.pid, text]) for text in frame[:2]]
                 out += [b"\3", number(key), *names, number(frame[2]), number(0) * 3 * (version > 1)]
             out += [b"\5", number(frames[one.pid, frame])]

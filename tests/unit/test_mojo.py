@@ -77,8 +77,7 @@ def test_names_belong_to_a_process() -> None:
         (b"\2\1\0\0", "the thread"),
         (b"\2\1\x0011111111111111111\0", "the thread"),
         (b"\x09\x41", "a time"),
-        (b"\x09" + b"\xff" * 10 + b"\1", "longer than 63 bits"),
-        (b"\3\1\1\1" + mojo.number(1 << 31) + b"\0\0\0", "the line"),
+        (b"\x09" + b"\xff" * 10 + b"\1", "a number is too large"),
         (b"\1key", "inside an event"),
     ],
 )
@@ -89,6 +88,14 @@ def test_each_event_is_checked(event: bytes, text: str) -> None:
     assert found.value.offset == len(before)
     log = fastprof.info(before + event, lenient=True)
     assert log.losses.total() == 1 and log.facts["totals"]["samples"] == 1
+
+
+def test_lines_that_austin_misread_are_left_out() -> None:
+    """Austin 3.7 wrote line 2,406,805,832."""
+    samples = [mojo.Sample(1, 1, (("a.py", "f", line),), 5, 0) for line in (7, 2_406_805_832)]
+    found = dump(mojo.write(3, "wall", samples), "mojo")
+    assert [stack[0][3][0][4] for stack, _, _ in found.rows] == [7, 0]
+    assert found.log.repairs == {"impossible-lines": 1}
 
 
 @needs_shared
