@@ -117,8 +117,8 @@ static int read_frame(struct mojo_reader *r, struct fp_cursor *c) {
     const int has_line = line > 0 && !is_odd;
     r->f.odd_lines += (uint64_t)is_odd;
     const uint32_t function = fp_model_function(m, 0, string_of(r, file), string_of(r, scope), 0, 0);
-    const uint32_t at = fp_model_line(m, function, has_line ? (uint32_t)line : 0,
-                                      has_line && column > 0 ? (uint32_t)column : 0, 0);
+    const uint32_t at =
+        fp_model_line(m, function, has_line ? (uint32_t)line : 0, has_line && column > 0 ? (uint32_t)column : 0, 0);
     set(&r->frames, &r->cap_frames, row_of(r, &r->frame_keys, key), fp_model_frame(m, 0, 0, 0, at));
     return 0;
 }

@@ -248,7 +248,8 @@ static void feed_calls(struct uftrace_reader *r, struct fp_window *in, struct fp
     for (; i < cap && in->n - pos >= RECORD; pos += RECORD) {
         const uint64_t time = fp_u64(in->p + pos), word = fp_u64(in->p + pos + 8), address = word >> 16;
         const uint32_t level = (uint32_t)(word >> 6 & 1023) * 2;
-        if ((word & 0x3e) != MAGIC << 3 || time < last || time >= end) break; /* bits 1 to 5: a call without arguments */
+        if ((word & 0x3e) != MAGIC << 3 || time < last || time >= end)
+            break; /* bits 1 to 5: a call without arguments */
         uint32_t function;
         if (word & EXIT) {
             if (!n || r->calls[n - 1].level != level) break;

@@ -52,6 +52,21 @@ def test_times_and_calls_are_those_of_gprof(folder: Path) -> None:
         assert abs(found[name].inclusive / 1e9 - time) <= 0.021 + 0.01 * time, name
 
 
+def test_time_of_the_profiler_itself_is_left_out(tmp_path: Path) -> None:
+    """A static program has mcount, which gprof leaves out, in its own code."""
+    (tmp_path / "w.c").write_text(PROGRAM)
+    subprocess.run([need("gcc", "cc"), "-O1", "-pg", "-static", "-o", "w", "w.c"], cwd=tmp_path, check=True)
+    subprocess.run(["./w", "3000"], cwd=tmp_path, check=True)
+    printed = subprocess.run([need("gprof"), "-b", "-p", "w"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    theirs = {name: float(seconds) for seconds, _, name in ROW.findall(printed.stdout)}
+    log = fastprof.info(tmp_path / "gmon.out", symbols=[tmp_path / "w"])
+    rows = {row.name: row for row in fastprof.top(tmp_path / "gmon.out", symbols=[tmp_path / "w"], n=0).rows}
+    assert not any("mcount" in name for name in [*rows, *theirs]) and theirs["burn"] > 0
+    assert abs(log.facts["totals"]["time"] / 1e9 - sum(theirs.values())) <= 0.021 + 0.02 * sum(theirs.values())
+    left_out = log.not_representable["profiler-time"] + log.facts["totals"]["time"]
+    assert left_out == pytest.approx(log.facts["samples"] * 10**7, abs=10_000)
+
+
 def test_the_text_has_the_costs_of_the_file(folder: Path) -> None:
     """In hundredths of a second, which gprof rounds."""
     (folder / "w.gprof.txt").write_bytes(

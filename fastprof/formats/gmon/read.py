@@ -35,6 +35,8 @@ _MOST_OF_NONE = 1 << 16  # bytes of bins in no function that are looked at one b
 _PADDING = 64  # bytes between two functions, which belong to the first one
 _HEAD, _PEEK = 20, 24  # bytes before the first record, and up to the word in it
 _SECONDS = b"seconds"
+# Functions of the profiler itself, whose time gprof leaves out
+_PROFILER = {"_gprof_mcount", "mcount", "_mcount", "__mcount", "__mcount_internal", "__mcleanup"}
 
 
 class GmonReader(GraphReader):
@@ -151,6 +153,8 @@ class GmonReader(GraphReader):
         )
         for (start, end), time in self._bins.items():
             self._share(own, start, end, time)
+        for start in filter(self._is_profiler, [*own]):
+            self.log.count(REPORTED["profiler-time"], own.pop(start))
         for (site, callee), n in self._arcs.items():
             arc = self._entry(site), self._entry(callee)
             calls[arc] += n
@@ -196,6 +200,10 @@ class GmonReader(GraphReader):
             share = left * (to - at) // (end - at)
             own[self._entry(at)] += share
             at, left = to, left - share
+
+    def _is_profiler(self, start: int) -> bool:
+        symbol = self._program.entries([start])[0] if self._program else None
+        return symbol is not None and symbol.system_name in _PROFILER
 
     def _function(self, start: int) -> int:
         symbol = self._program.entries([start])[0] if self._program else None

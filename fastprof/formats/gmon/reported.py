@@ -10,6 +10,7 @@ REPORTED = reported(
             "function whose number of calls has no callers",
             "functions whose numbers of calls have no callers",
         ),
+        "profiler-time": ("nanosecond in the profiler itself", "nanoseconds in the profiler itself"),
     },
     warnings={
         "no-program": "{file}: functions are addresses without the program: pass it with {--symbols}",
