@@ -1,7 +1,7 @@
 #include "uftrace/read.h"
 
 enum { ENTRY, EXIT, LOST, EVENT };
-enum { MAGIC = 5, RECORD = 16, CACHE = 4096, TEXT = 255, PERF_HEAD = 8, PERF_EXIT = 4, PERF_SWITCH = 14 };
+enum { MAGIC = 5, RECORD = 16, CACHE = 4096, EMPTY = 254, TEXT = 255, PERF_HEAD = 8, PERF_EXIT = 4, PERF_SWITCH = 14 };
 enum { OUT = 0x2000, PREEMPTED = 0x4000 };
 enum { SWITCH_IN, SWITCH_OUT, SWITCH_PREEMPTED, THREAD_EXIT };
 
@@ -167,24 +167,26 @@ static uint32_t function_at(struct uftrace_reader *r, uint64_t address) {
     return row;
 }
 
-/* The bytes of the arguments (or the return value) at p: 0 if there are too few, -1 if the length is unknown. */
+enum { CUT = -1, UNKNOWN = -2 };
+
+/* The bytes of the arguments (or the return value) at p, CUT if there are too few to know, or UNKNOWN. */
 static int64_t payload(const struct uftrace_reader *r, const struct uftrace_function *f, int is_exit, const uint8_t *p,
                        size_t n) {
-    if (!f->n) return -1;
+    if (!f->n) return UNKNOWN;
     const uint8_t *sizes = r->sizes + f->sizes;
     uint32_t i = 0, found = 0;
     size_t at = 0;
     if (is_exit)
         while (i < f->n && sizes[i++]) continue;
     for (; i < f->n && sizes[i]; i++, found++) {
-        size_t size = sizes[i];
+        size_t size = sizes[i] == EMPTY ? 0 : sizes[i];
         if (size == TEXT) {
-            if (at + 2 > n) return 0;
+            if (at + 2 > n) return CUT;
             size = 2 + (size_t)fp_u16(p + at);
         }
         at = (at + size + 3) & ~(size_t)3;
     }
-    return found ? (int64_t)((at + 7) & ~(size_t)7) : -1;
+    return found ? (int64_t)((at + 7) & ~(size_t)7) : UNKNOWN;
 }
 
 /* The bytes of a record, FP_MORE as 0, or an error. */
@@ -198,9 +200,9 @@ static int64_t length_of(struct uftrace_reader *r, const uint8_t *p, size_t n, c
         more = (2 + (int64_t)fp_u16(p + RECORD) + 7) & ~(int64_t)7;
     } else {
         more = payload(r, f, kind == EXIT, p + RECORD, n - RECORD);
-        if (more < 0) r->u.unsized = f->function;
+        if (more == UNKNOWN) r->u.unsized = f->function;
     }
-    if (more <= 0) return more ? FP_E_MALFORMED : 0;
+    if (more < 0) return more == CUT ? 0 : FP_E_MALFORMED;
     return (size_t)more <= n - RECORD ? RECORD + more : 0;
 }
 

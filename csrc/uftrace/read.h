@@ -51,7 +51,7 @@ void fp_uftrace_free(struct fp_uftrace *u);
 void fp_uftrace_begin(struct fp_uftrace *u, uint32_t tid, uint32_t thread);
 
 /* The answer to FP_UFTRACE_FUNCTION: a function of the model, and the sizes of its arguments and its return value: n
- * bytes, each a size or 255 for a text; the arguments end with 0; n 0: unknown. */
+ * bytes, each a size, 254 for an empty struct, or 255 for a text; the arguments end with 0; n 0: unknown. */
 int fp_uftrace_define(struct fp_uftrace *u, uint32_t function, const uint8_t *sizes, uint32_t n);
 
 /* FP_MORE, FP_FULL, FP_DONE (the range is complete), FP_NEEDS or an error. */

@@ -29,7 +29,7 @@ int main(void) {
 """
 
 
-@pytest.mark.parametrize("options", [[], ["-A", "inner@arg1", "-R", "rec@retval", "-A", "puts@arg1/s"]])
+@pytest.mark.parametrize("options", [[], ["-a"], ["-A", "inner@arg1", "-R", "rec@retval", "-A", "puts@arg1/s"]])
 def test_times_and_calls_are_those_of_the_report(tmp_path: Path, options: list[str]) -> None:
     (tmp_path / "w.c").write_text(PROGRAM)
     folder = tmp_path / "w.uftrace"

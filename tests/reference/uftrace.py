@@ -48,7 +48,12 @@ def perf(switches: Sequence[Switch]) -> bytes:
 
 
 def write(
-    threads: Mapping[int, bytes], switches: bytes = b"", n_functions: int = 8, specs: str = "", sessions: bytes = b""
+    threads: Mapping[int, bytes],
+    switches: bytes = b"",
+    n_functions: int = 8,
+    specs: str = "",
+    sessions: bytes = b"",
+    debug: str = "",
 ) -> bytes:
     """A tar of the directory of one process; a thread is the bytes of its file."""
     info = b"Ftrace!\0" + struct.pack("<IHBBQQHHI", 4, 40, 1, 2, 0x363, 0, 1024, 0, 0)
@@ -61,6 +66,7 @@ def write(
         + sessions,
         "sid-ab.map": b"%x-%x r-xp 00000000 00:00 0    /srv/a\n" % (BASE, BASE + STEP * n_functions),
         "a.sym": f"{symbols}{STEP * n_functions:016x} ? __sym_end\n".encode(),
+        "a.dbg": f"# path name: /srv/a\n{debug}".encode(),
         "perf-cpu0.dat": switches,
         **{f"{tid}.dat": content for tid, content in threads.items()},
     }

@@ -141,6 +141,27 @@ def test_sessions_and_mappings_of_each_are_found_fast() -> None:
     assert time.process_time() - began < 8
 
 
+def test_values_of_debug_information() -> None:
+    """In the order of uftrace: that of the text, and by number within a kind.  An empty class has no bytes (254)."""
+    arguments = Arguments("argspec:g@arg2/i16,fparg1,arg1\nargauto:_ZdlPv@arg1/x;f@arg1/c\n", 8)
+    debug = ["arg1/t48:P%stack+1", "arg2/S%RSI", "fparg1/32%XMM2", "fparg2/80", "arg3/t0:E", "retval/t0:E"]
+    assert arguments.sizes("f", debug=debug) == bytes([48, 255, 4, 10, 254, 0, 254])
+    assert arguments.sizes("g", debug=debug) == bytes([8, 2, 8, 0])
+    assert arguments.sizes("f") == bytes([1, 0])
+    assert arguments.sizes("_ZdlPvm", "operator delete(void*, unsigned long)") == bytes([8, 0])
+    assert arguments.sizes("h", debug=["retval/t"]) == b""
+
+
+def test_an_empty_class_has_no_bytes() -> None:
+    debug = "F: 0 f0\nL: 3 a.c\nA: @arg1/t0:E,arg2/i32\nR: @retval/t0:E\nF: 100 f1\nL: 7 b.c\n"
+    data = uftrace.data([Record(10, ENTRY, 0, 0, bytes(8)), *CALLS[1:3]])
+    data += struct.pack("<QQ", 70, EXIT | 4 | 5 << 3 | uftrace.BASE << 16)
+    trace = uftrace.write({7: data}, debug=debug)
+    assert fastprof.info(trace).losses == {} and fastprof.info(trace).repairs == {}
+    places = {(row.name, row.file, row.line, row.inclusive) for row in fastprof.top(trace, n=0).rows}
+    assert places == {("f0", "a.c", 3, 60), ("f1", "b.c", 7, 30)}
+
+
 @pytest.mark.parametrize(
     "pattern", ["b.*a", "^a.*b.*", "^.*b$", ".*a..*b$", "a.b", "^ab$", "^a.*a$", "^..*.b.*$", "..*"]
 )

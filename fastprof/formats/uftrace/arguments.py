@@ -2,15 +2,20 @@
 
     argspec:inner@arg1;puts@arg1/s,arg2/i32        retspec:inner@retval        argauto:...  (with --auto-args)
 
+With --auto-args, those of functions with debug information are in NAME.dbg instead.
+
 Source: uftrace's utils/argspec.c and utils/fstack.c.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+
+from fastprof.symbols.demangle import demangle
 
 MOST_PATTERNS = 1000
-_TEXT, _MOST = 255, 120  # _MOST: bytes of a value
+_EMPTY, _TEXT, _MOST = 254, 255, 120  # _MOST: bytes of a value
 _SIZES = {"c": 1, "f": 8, "e": 0, "s": _TEXT, "S": _TEXT, "t": 0}
 _VALUE = re.compile(r"(fparg|arg|retval)(\d{0,3})(?:/([a-zA-Z]?)(\d{0,3})(?::\w+)?)?(?:%.*)?")
 _SIMPLE = re.compile(r"\^?(?:\w|\.\*?)*\$?")
@@ -26,6 +31,11 @@ def _is_in(name: str, parts: list[re.Pattern[str]]) -> bool:
     return True
 
 
+def _short(name: str) -> str:
+    """As uftrace has names, which it compares: `operator delete` of _ZdlPv and _ZdlPvm."""
+    return demangle(name, "short", set()) if name.startswith("_Z") else name
+
+
 class Arguments:
     """Sizes of functions, by name."""
 
@@ -39,31 +49,38 @@ class Arguments:
                 if not at:
                     continue
                 if re.fullmatch(r"[\w:~<>, &()@]+", name):
-                    self._exact[kind.endswith("auto")].setdefault(name, []).extend(values.split(","))
+                    self._exact[kind.endswith("auto")].setdefault(_short(name), []).extend(values.split(","))
                 elif _SIMPLE.fullmatch(name) and name.count("*") < 4:
                     if len(self.patterns) > MOST_PATTERNS:
                         return
                     self.patterns.append(([re.compile(part) for part in name.split(".*")], values.split(",")))
 
-    def sizes(self, *names: str) -> bytes:
-        """Those of arguments, 0, and those of the return value; b"" if a value is unknown."""
-        found = [one for name in dict.fromkeys(names) for one in self._exact[0].get(name, ())]
+    def sizes(self, *names: str, debug: Sequence[str] = ()) -> bytes:
+        """Those of arguments, 0, and those of the return value; b"" if a value is unknown.  `debug`: the values by
+        debug information, which precede uftrace's own list."""
+        names = (*dict.fromkeys([*names, *map(_short, names)]),)
+        found = [one for name in names for one in self._exact[0].get(name, ())]
         found += [
             one for parts, values in self.patterns if any(_is_in(name, parts) for name in names) for one in values
         ]
-        found = found or [one for name in dict.fromkeys(names) for one in self._exact[1].get(name, ())]
+        found = found or debug or [one for name in names for one in self._exact[1].get(name, ())]
         values = {m[1] + m[2]: self._size(m) for one in found if (m := _VALUE.fullmatch(one))}
         if None in values.values():
             return b""
-        given = ((key.removeprefix("fp")[3:], size or 0) for key, size in values.items() if "arg" in key)
-        arguments = sorted((int(number or 0), size) for number, size in given)
-        returned = [size or 0 for key, size in values.items() if key == "retval"]
-        return bytes([size for _, size in arguments] + [0] + returned) if values else b""
+        returned = [size or _EMPTY for key, size in values.items() if key == "retval"]
+        arguments: list[tuple[str, int, int]] = []
+        for key, size in values.items():
+            kind, _, number = key.rpartition("arg")
+            if key != "retval":  # ahead of the first one of its kind with a higher number, or last
+                n = int(number or 0)
+                at = next((i for i, one in enumerate(arguments) if one[0] == kind and one[1] > n), len(arguments))
+                arguments.insert(at, (kind, n, size or _EMPTY))
+        return bytes([size for _, _, size in arguments] + [0] + returned) if values else b""
 
     def _size(self, value: re.Match[str]) -> int | None:
         kind, bits = value[3] or "", int(value[4] or 0)
         if kind == "t":
-            return bits if 0 < bits <= _MOST else None
+            return bits if value[4] and bits <= _MOST else None
         if bits:
             return bits // 8
         return _SIZES.get(kind) or (8 if value[1] == "fparg" else self._word)

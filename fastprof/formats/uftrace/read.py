@@ -32,7 +32,7 @@ _TASK = re.compile(r'(\w+)=(?:"([^"]*)"|(\S+))')
 _NUMBER = re.compile(r"\d{1,10}")
 _MAP = re.compile(r"([0-9a-f]{1,16})-([0-9a-f]{1,16}) \S+ [0-9a-f]+ \S+ \d+ +(/.*?)(?: build-id:(\w*))?")
 _SYMBOL = re.compile(r"([0-9a-f]{1,16}) (\S) (.+)")
-_PLACE = re.compile(r"F: ([0-9a-f]{1,16}) .*\nL: (\d{1,9}) (.+)")
+_DEBUG = re.compile(r"F: ([0-9a-f]{1,16}) .*(?:\nL: (\d{1,9}) (.+))?(?:\nA: @(.+))?(?:\nR: @(.+))?")
 
 
 class Session(NamedTuple):
@@ -47,7 +47,7 @@ class Session(NamedTuple):
 class Symbols(NamedTuple):
     starts: list[int]
     names: list[tuple[str, str]]  # type, name
-    places: dict[int, tuple[str, int]]  # file and line
+    debug: dict[int, tuple[str, int, list[str]]]  # file, line, arguments and return value
 
 
 def _bytes(text: str) -> bytes:
@@ -161,14 +161,17 @@ class UftraceReader(NativeReader):
         if name not in self._symbols:
             found = [m for line in self._text(f"{name}.sym").splitlines() if (m := _SYMBOL.fullmatch(line))]
             rows = sorted((int(m[1], 16), m[2], m[3]) for m in found)
-            places = {int(at, 16): (file, int(line)) for at, line, file in _PLACE.findall(self._text(f"{name}.dbg"))}
-            self._symbols[name] = Symbols([at for at, _, _ in rows], [row[1:] for row in rows], places)
+            debug = {
+                int(at, 16): (file, int(line or 0), [*filter(None, (arguments + "," + returned).split(","))])
+                for at, line, file, arguments, returned in _DEBUG.findall(self._text(f"{name}.dbg"))
+            }
+            self._symbols[name] = Symbols([at for at, _, _ in rows], [row[1:] for row in rows], debug)
         return self._symbols[name]
 
     def _define(self) -> None:
         r, model = self._r, self.model
         found = self._maps[self._sessions[r.session].sid].at(r.address) if r.session < len(self._sessions) else None
-        name, symbol, object_, file, line = f"<{r.address:x}>", "", 0, "", 0
+        name, symbol, object_, file, line, values = f"<{r.address:x}>", "", 0, "", 0, list[str]()
         if found:
             symbols = self._symbols_of(found.path)
             object_ = model.object(found.path, found.build_id)
@@ -176,9 +179,9 @@ class UftraceReader(NativeReader):
             if k >= 0 and symbols.names[k][0] != "?":
                 symbol = symbols.names[k][1]
                 name = demangle(symbol, self.options[DEMANGLE], self._refused)
-                file, line = symbols.places.get(symbols.starts[k], ("", 0))
+                file, line, values = symbols.debug.get(symbols.starts[k], ("", 0, values))
         function = model.function(name, file, object_, symbol if symbol != name else "", line)
-        sizes = self._arguments.sizes(symbol, name)
+        sizes = self._arguments.sizes(symbol, name, debug=values)
         if lib.fp_uftrace_define(r, function, sizes, len(sizes)):
             raise MemoryError("no memory for the arguments of a function")
 
