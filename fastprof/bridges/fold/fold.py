@@ -137,7 +137,6 @@ def repaired(batches: Iterable[Batch], model: Model, log: Log) -> None:
 if TYPE_CHECKING:
     from typing import TypeVar
 
-
     Costs = Callable[[list[ValueType]], Iterable[tuple[fp_top_sums, int]]]
     M = TypeVar("M", bound="_Machine")
 

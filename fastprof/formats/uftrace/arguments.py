@@ -63,7 +63,7 @@ class Arguments:
         found += [
             one for parts, values in self.patterns if any(_is_in(name, parts) for name in names) for one in values
         ]
-        found = found or debug or [one for name in names for one in self._exact[1].get(name, ())]
+        found = found or [*debug] or [one for name in names for one in self._exact[1].get(name, ())]
         values = {m[1] + m[2]: self._size(m) for one in found if (m := _VALUE.fullmatch(one))}
         if None in values.values():
             return b""
