@@ -66,8 +66,8 @@ if TYPE_CHECKING:
     from fastprof.verbs.sql import sql as sql
     from fastprof.verbs.top import Top as Top
     from fastprof.verbs.top import top as top
-    from fastprof.verbs.trend import Trend as Trend
     from fastprof.verbs.trend import trend as trend
+    from fastprof.verbs.trend.result import Trend as Trend
 
 # The public names and their modules, which are imported when first used: `fastprof --version` costs nothing.  The
 # imports above are made from it by `make docs`.
@@ -120,14 +120,14 @@ _HOMES = {
     "report": "verbs.report",
     "sql": "verbs.sql",
     "top": "verbs.top",
-    "Trend": "verbs.trend",
+    "Trend": "verbs.trend.result",
     "trend": "verbs.trend",
 }
 
 # What lists the keyword options of a function.
 _OPTIONS = {
     "info": "plan:reading_options",
-    "open": "verbs.sql:options",
+    "open": "verbs.sql:table_options",
     "sql": "verbs.sql:options",
     "convert": "plan:known_options",
     "merge": "verbs.weight_options:options",

@@ -264,13 +264,17 @@ int fp_trend_means(struct fp_trend *t, struct fp_trend_replicas *r) {
     for (uint32_t f = 0; f < t->n_series; f++) {
         double *x = t->values + (size_t)f * n, left = r->squares[f];
         const double *by_host = r->by_host + (size_t)f * hosts;
+        int is_own = 0; /* whether any host has the row */
         if (hosts) solve(t, r, inverse, x, by_host, right, levels);
-        for (uint32_t h = 0; h < hosts; h++) left -= levels[h] * by_host[h];
+        for (uint32_t h = 0; h < hosts; h++) {
+            left -= levels[h] * by_host[h];
+            is_own |= by_host[h] != 0;
+        }
         for (uint32_t p = 0; p < n; p++) {
             double sum = x[p];
             for (uint32_t h = 0; h < hosts; h++) sum -= r->n_by[(size_t)p * hosts + h] * levels[h];
             left -= sum / r->n_of[p] * x[p];
-            if (moves && x[p] == 0 && of_own(r, by_host, p) == 0) {
+            if (moves && is_own && x[p] == 0 && of_own(r, by_host, p) == 0) {
                 x[p] = (double)NAN;
                 continue;
             }

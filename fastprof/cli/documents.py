@@ -10,12 +10,13 @@ from typing import Any, TypedDict
 
 from fastprof.core.log import Log
 from fastprof.core.model import ValueType
-from fastprof.verbs import top, trend
+from fastprof.verbs import top
 from fastprof.verbs.annotation import Instruction, Line, Missing
 from fastprof.verbs.batch.status import ShardStatus
 from fastprof.verbs.diff.difference import Failure, Runs
 from fastprof.verbs.explain import Comparison, Explanation
 from fastprof.verbs.top import matrix
+from fastprof.verbs.trend import result as trend
 
 
 class Entry(TypedDict):

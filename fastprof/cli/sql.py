@@ -34,13 +34,16 @@ samples and frames, a graph has the table graph. For a
 folder, a store or several files, each table has the rows
 of all profiles, a column `profile` and one per label; the
 table profiles has only these columns. p1.spans are the
-spans of the first file. The query cannot read other files."""
+spans of the first file. series has the cost of each function
+at each point of --over. The query cannot read other files."""
 EXAMPLES = """\
 examples:
   fastprof sql trace.xray "select function, sum(self)
     from spans group by 1 order by 2 desc limit 10"
   fastprof sql callgrind.out.1 "describe graph"
   fastprof sql --csv cpu.pb.gz "from samples" > samples.csv
+  fastprof sql nightly.fpa --over date "select point, value
+    from series where name = 'main' order by place"
 """
 
 

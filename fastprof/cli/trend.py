@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import chain
 
@@ -12,7 +12,7 @@ from fastprof.cli import arguments, print_message
 from fastprof.cli.budget import Answer, print_answer, refuse_output
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import Screen, markdown_text, print_csv, print_rest, print_table, shortened_by
+from fastprof.cli.text import Screen, markdown_text, print_csv, print_rest, print_table, shortened_by, text_of
 from fastprof.core._typing import Any
 from fastprof.core.engine import Format
 from fastprof.core.errors import FastprofError, UsageError, printable
@@ -20,7 +20,8 @@ from fastprof.core.messages import counted
 from fastprof.core.options import checked
 from fastprof.core.urls import shown
 from fastprof.verbs.reads import Reads
-from fastprof.verbs.trend import LABELS_OF_INPUTS, Finding, Trend, options, trend
+from fastprof.verbs.trend import LABELS_OF_INPUTS, options, trend
+from fastprof.verbs.trend.result import Finding, Trend, figure_of, percent, sure
 from fastprof.verbs.trend.series import mean_of
 
 DESCRIPTION = """\
@@ -85,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
             _print_whole(found, args, is_page=is_page)
     for limit in dict.fromkeys(failure.limit for failure in found.failed):
         mine = [one for one in found.failed if one.limit == limit]
-        grown = ", ".join(f"{one.name} {_percent(one.change)} since {one.since}" for one in mine[:5])
+        grown = ", ".join(f"{one.name} {percent(one.change)} since {one.since}" for one in mine[:5])
         more = f" and {len(mine) - 5:,} more" if len(mine) > 5 else ""
         print_message(f"more than {limit:g} % slower: {grown}{more}")
     return FAILED if found.failed else exit_code(found.log)
@@ -97,7 +98,7 @@ def _print_whole(found: Trend, args: argparse.Namespace, *, is_page: bool) -> No
         return
     from fastprof.verbs.trend.page import page
 
-    print(page(found, _figure(found), _compared(found, args)), end="")
+    print(page(found, _compared(found, args)), end="")
     _print_problems(found, args)
 
 
@@ -183,6 +184,11 @@ def _print_csv(found: Trend) -> None:
 # ---- text
 
 
+def text(found: Trend) -> str:
+    """The table as `str` of the result."""
+    return text_of(lambda screen: _print_text(found, screen, is_gate=False, short=True))
+
+
 def _print_text(found: Trend, screen: Screen, *, is_gate: bool, short: bool) -> None:
     n = len(found.points)
     profiles = sum(point.profiles for point in found.points)
@@ -190,28 +196,28 @@ def _print_text(found: Trend, screen: Screen, *, is_gate: bool, short: bool) -> 
     first, last = (_text(found.points[i].name, screen) if n else "" for i in (0, -1))
     span = f", {first} to {last}" if n > 1 else ""
     if screen.markdown:
-        print("### fastprof trend\n")
+        screen.print("### fastprof trend\n")
         if is_gate:
-            worst = ", ".join(f"{_text(one.name, screen)} {_percent(one.change)}" for one in found.failed)
-            print(f"**Failed:** {worst}\n" if worst else "**Passed**\n")
+            worst = ", ".join(f"{_text(one.name, screen)} {percent(one.change)}" for one in found.failed)
+            screen.print(f"**Failed:** {worst}\n" if worst else "**Passed**\n")
     what = f"{counted(profiles, 'profile')} at {counted(n, 'point')}{over}{span}"
-    print(f"{what}: {counted(found.n_found, 'finding')} in {counted(found.n_rows, found.by.partition(':')[0])}")
+    screen.print(f"{what}: {counted(found.n_found, 'finding')} in {counted(found.n_rows, found.by.partition(':')[0])}")
     if found.findings:
-        print()
+        screen.print()
         _print_findings(found, screen, short=short)
     print_rest(found.n_found - len(found.findings), screen)
     _print_causes(found, screen)
     for one in found.findings:
         if one.left:
-            name, good, since = (_text(text, screen) for text in (_name(one), one.last_good, one.since))
-            print(f"\n{name}: {counted(len(one.left), 'commit')} after {good}, up to {since}:")
+            name, good, since = (_text(text, screen) for text in (one.shown_name, one.last_good, one.since))
+            screen.print(f"\n{name}: {counted(len(one.left), 'commit')} after {good}, up to {since}:")
             _print_list([_text(commit, screen) for commit in one.left], screen)
 
 
 def _print_causes(found: Trend, screen: Screen) -> None:
     for one in found.findings:
         if one.causes:
-            print(f"\n{_text(_name(one), screen)}, {_percent(one.change)} since {_text(one.since, screen)}:")
+            screen.print(f"\n{_text(one.shown_name, screen)}, {percent(one.change)} since {_text(one.since, screen)}:")
         shares = ["at the same point" if c.share is None else f"{100 * c.share:.0f} % of it" for c in one.causes]
         texts = [_text(cause.text, screen) for cause in one.causes]
         _print_list([f"{text}  ({share})" for text, share in zip(texts, shares, strict=True)], screen)
@@ -219,7 +225,7 @@ def _print_causes(found: Trend, screen: Screen) -> None:
 
 def _print_list(lines: Sequence[str], screen: Screen) -> None:
     for i, line in enumerate(lines):
-        print(("\n" if screen.markdown and not i else "") + ("* " if screen.markdown else "  ") + line)
+        screen.print(("\n" if screen.markdown and not i else "") + ("* " if screen.markdown else "  ") + line)
 
 
 def _text(text: str, screen: Screen) -> str:
@@ -229,17 +235,17 @@ def _text(text: str, screen: Screen) -> str:
 
 def _print_findings(found: Trend, screen: Screen, *, short: bool) -> None:
     rows = found.findings
-    names = [_name(one) for one in rows]
+    names = [one.shown_name for one in rows]
     if short:
         shortened = shortened_by(names)
         names = [shortened[name] for name in names]
-    figures = [_figure(found)(value) for one in rows for value in (one.before, one.after)]
+    figures = [figure_of(found)(value) for one in rows for value in (one.before, one.after)]
     columns = [
         (found.by if found.by in ("line", "file", "object", "category") else "function", names),
-        ("change", [_percent(one.change) for one in rows]),
+        ("change", [percent(one.change) for one in rows]),
         ("since", [one.since for one in rows]),
         ("before -> after", [f"{a} -> {b}" for a, b in zip(figures[::2], figures[1::2], strict=True)]),
-        ("kind", [_kind(one) for one in rows]),
+        ("kind", [one.shown_kind for one in rows]),
         ("sure", [sure(one.p) for one in rows]),
         ("trend", [sparkline(one.values) for one in rows]),
         ("with", [_with(one) for one in rows]),
@@ -256,18 +262,6 @@ def _print_findings(found: Trend, screen: Screen, *, short: bool) -> None:
     )
 
 
-def _name(one: Finding) -> str:
-    name = one.name or one.file or one.object
-    if one.line:
-        name = f"{name} ({one.file}:{one.line})"
-    label = f"{one.label} " if one.label and name else one.label
-    return f"{label}{name}" or "[unknown]"
-
-
-def _kind(one: Finding) -> str:
-    return f"{one.kind}, inclusive" if one.cost == "inclusive" else one.kind
-
-
 def _with(one: Finding) -> str:
     """Where the cost went, or the callers whose cost changed with it."""
     if not one.others:
@@ -275,31 +269,6 @@ def _with(one: Finding) -> str:
     names = [other.name for other in one.others[:2]]
     more = f" and {len(one.others) - 2:,} more" if len(one.others) > 2 else ""
     return f"{'to' if one.kind == 'cost shift' else 'callers'} {', '.join(names)}{more}"
-
-
-def _figure(found: Trend) -> Callable[[float], str]:
-    if found.per is not None:
-        return lambda value: f"{value:,.4g}"
-
-    def share(value: float) -> str:
-        percent = 100 * value
-        return "0" if not value else f"{percent:.1f} %" if percent >= 1 else f"{percent:.2g} %"
-
-    return share
-
-
-def _percent(change: float | None) -> str:
-    if change is None:
-        return "new"
-    if change <= -100:
-        return "gone"
-    digits = 0 if abs(change) >= 9.95 else 1 if abs(change) >= 0.095 else 2
-    return f"{change:+.{digits}f} %"
-
-
-def sure(p: float) -> str:
-    """The probability of noise, as text."""
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
 def sparkline(values: Sequence[float | None]) -> str:

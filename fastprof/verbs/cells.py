@@ -29,26 +29,37 @@ class Columns:
         valid = _bits([bool(cell) for cell in cells])
         self._add(ArrowColumn(name.encode(), b"i", address_of(items), True, address_of(valid), words), items, valid)
 
-    def add_reals(self, name: str, cells: Sequence[float | None]) -> None:
-        self._add_numbers(name, REAL, "double[]", cells, {})
+    def add_reals(self, name: str, cells: Sequence[float | None], *, nullable: bool = False) -> None:
+        """`nullable`: other parts of the column may lack cells."""
+        self._add_numbers(name, REAL, "double[]", cells, {}, nullable=nullable)
 
-    def add_costs(self, name: str, cells: Sequence[int | None], unit: str = "") -> None:
+    def add_costs(self, name: str, cells: Sequence[int | None], unit: str = "", *, nullable: bool = False) -> None:
         """Errors: FastprofError for a cost that has more than 64 bits."""
         for cost in cells:
             if cost is not None and not -INT64 <= cost <= INT64:
                 raise FastprofError(f"{name}: the cost {cost} does not fit 64 bits; .csv and .json hold it")
-        self._add_numbers(name, b"l", "int64_t[]", cells, {b"unit": utf8(unit).encode()} if unit else {})
+        metadata = {b"unit": utf8(unit).encode()} if unit else {}
+        self._add_numbers(name, b"l", "int64_t[]", cells, metadata, nullable=nullable)
 
     def _add_numbers(
-        self, name: str, format_: bytes, type_: str, cells: Sequence[Any], metadata: dict[bytes, bytes]
+        self,
+        name: str,
+        format_: bytes,
+        type_: str,
+        cells: Sequence[Any],
+        metadata: dict[bytes, bytes],
+        *,
+        nullable: bool,
     ) -> None:
         """None is a missing value."""
-        is_missing = None in cells
+        has_bits = nullable or None in cells
         items = ffi.new(type_, [0 if cell is None else cell for cell in cells] or [0])
-        valid = _bits([cell is not None for cell in cells]) if is_missing else ffi.new("uint8_t[]", 1)
-        at = address_of(valid) if is_missing else 0
+        valid = _bits([cell is not None for cell in cells]) if has_bits else ffi.new("uint8_t[]", 1)
+        at = address_of(valid) if has_bits else 0
         self._add(
-            ArrowColumn(name.encode(), format_, address_of(items), is_missing, at, metadata=metadata), items, valid
+            ArrowColumn(name.encode(), format_, address_of(items), has_bits, at, metadata=metadata),
+            items,
+            valid,
         )
 
     def _add(self, column: ArrowColumn, *owners: object) -> None:

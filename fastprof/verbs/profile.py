@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         Progress,
         ReadFormat,
         ReportOptions,
+        SqlOptions,
         TableName,
         TopOptions,
         WrittenFormat,
@@ -460,7 +461,7 @@ class Profile:
 
         return report(self, progress=self._progress, **options)
 
-    def sql(self, query: str, **options: Unpack[OpenOptions]) -> Answer:
+    def sql(self, query: str, **options: Unpack[SqlOptions]) -> Answer:
         """`fastprof.sql` of it."""
         from fastprof.verbs.sql import sql
 

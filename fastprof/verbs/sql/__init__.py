@@ -12,10 +12,10 @@ from fastprof import plan
 from fastprof.bridges import TABLES
 from fastprof.core._typing import TYPE_CHECKING, Any, Unpack
 from fastprof.core.engine import Scan
-from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.errors import FastprofError, UsageError, usage_error
 from fastprof.core.log import Log
 from fastprof.core.made_folders import PrivateFolder
-from fastprof.core.messages import install
+from fastprof.core.messages import install, spelled
 from fastprof.core.options import LENIENT, Option
 from fastprof.core.streams import name_of
 from fastprof.formats.archive import MEMBER
@@ -24,20 +24,28 @@ from fastprof.inputs.expand import expand, skipped
 from fastprof.inputs.stored import file_of
 from fastprof.verbs.profile import Profile, Table, table_end
 from fastprof.verbs.run import listed, none_can_be_read
+from fastprof.verbs.series_options import SERIES
 
 if TYPE_CHECKING:
-    from fastprof.verbs.keywords import Inputs, OpenOptions, Progress, ReadFormat
+    from fastprof.verbs.keywords import Inputs, Progress, ReadFormat, SqlOptions
     from fastprof.verbs.sql.filter import Conditions
     from fastprof.verbs.sql.joined_tables import JoinedTable, Together
+    from fastprof.verbs.trend.table import SeriesTable
 
 _ROWS = 4096  # rows fetched at a time
 FIRST = 100  # rows that `str` and a notebook show
 
 
 @cache
+def table_options() -> list[Option[Any]]:
+    """The options of tables of single profiles, and of `open`."""
+    return plan.options_of(table_end(None))
+
+
+@cache
 def options() -> list[Option[Any]]:
     """The options of `sql`."""
-    return plan.options_of(table_end(None))
+    return [*table_options(), *SERIES]
 
 
 class Answer:
@@ -67,19 +75,30 @@ class Answer:
         self._errors = (duckdb.Error, RuntimeError, OverflowError, ValueError)
         self._stack = ExitStack()
         self._log = Log()
-        self._tables: list[Table | JoinedTable] = []
+        self._tables: list[Table | JoinedTable | SeriesTable] = []
         self._profiles: dict[int, Profile] = {}  # those that can be read, by the number of their input
         self._query = query
         self._first: list[tuple[Any, ...]] | None = None
         self._rest = self._fetched()
         self._several, self._progress = False, progress
         self._together: Together | None = None
+        self._series: SeriesTable | None = None
+        of_series = {option.name: options[option.name] for option in SERIES if option.name in options}
+        own = {key: value for key, value in options.items() if key not in of_series}
         try:
-            self._open([*paths], query, from_, options, keep_going)
             if spill is None:
                 # for DuckDB, whose files everybody may read
                 spill = self._stack.enter_context(PrivateFolder("fastprof-sql-"))
             self._db = self._stack.enter_context(duckdb.connect(config=_CONFIG | {"temp_directory": spill}))
+            inputs, conditions = [*paths], self._parsed(query)
+            reads_others = any(map(conditions.uses, (*_TABLES, "profiles")))
+            if conditions.reads("series"):
+                self._read_series(inputs, options, from_, keep_going, is_alone=not reads_others)
+            elif of_series:
+                flag = spelled(next(option.flag for option in SERIES if option.name in of_series))
+                raise usage_error("{option} is for the table series, which the query does not read", option=flag)
+            if self._series is None or reads_others:
+                self._open(inputs, query, from_, own, keep_going)
             try:
                 self._ask(query)
             except self._errors as error:
@@ -124,11 +143,30 @@ class Answer:
         if not self._profiles:
             raise none_can_be_read(unread[-1].message())
 
-    def _ask(self, query: str) -> None:
+    def _parsed(self, query: str) -> Conditions:
+        """The query as DuckDB parses it.  Errors: UsageError for something else."""
+        from fastprof.verbs.sql.filter import Conditions
+
         if not isinstance(query, str):
             raise UsageError(f"the query is {query!r:.80}, expected a text")
         if not query.isascii() and any(0xD800 <= ord(c) < 0xE000 for c in query):
             raise UsageError("the query is not in UTF-8")
+        return Conditions(self._db, query)
+
+    def _read_series(
+        self, paths: list[Any], options: Mapping[str, Any], from_: Any, keep_going: bool, *, is_alone: bool
+    ) -> None:
+        """The table `series` of all profiles (verbs/trend).  `is_alone`: the query reads no other table."""
+        from fastprof.verbs.trend import options as options_of_trend
+        from fastprof.verbs.trend import series
+
+        if "-" in paths and not is_alone:
+            raise UsageError("-: a query of series and other tables reads inputs twice; it needs files or URLs")
+        known = {option.name for option in options_of_trend()}
+        of_it = {key: value for key, value in options.items() if is_alone or key in known}
+        self._series = series(paths, of_it, self._log, from_=from_, keep_going=keep_going, progress=self._progress)
+
+    def _ask(self, query: str) -> None:
         self._offer(query)
         # queries are untrusted: they can read the profiles, but no files
         self._db.execute("set enable_external_access = false; set lock_configuration = true")
@@ -154,10 +192,14 @@ class Answer:
         of each registered table.  Of a table only what the query reads, or the `whole`."""
         from fastprof.verbs.sql.filter import Conditions
 
+        conditions = Conditions(self._db, "" if whole else query)
+        if self._series is not None:
+            scan = conditions.scan("series")
+            self._add(self._series.of(scan.columns), "series", scan)
         if self._together is not None:
             self._offer_together(Conditions(self._db, query), self._together, whole=whole)
+        if not self._profiles:
             return
-        conditions = Conditions(self._db, "" if whole else query)
         words = set(re.findall(r"\w+", query.casefold()))
         named = words & {name for profile in self._profiles.values() for name in profile.tables}
         for number, profile in self._profiles.items():
@@ -198,7 +240,7 @@ class Answer:
         for name, table in together.look(chosen, scans).items():
             self._add(table, name, scans[name])
 
-    def _add(self, table: Table | JoinedTable, name: str, scan: Scan, schema: str = "") -> None:
+    def _add(self, table: Table | JoinedTable | SeriesTable, name: str, scan: Scan, schema: str = "") -> None:
         """A table, in a schema if it is one of several profiles."""
         self._tables.append(table)
         rows = self._db.from_arrow(table)
@@ -220,6 +262,7 @@ class Answer:
         there = [(f"p{n}." if self._several else "") + name for n, p in self._profiles.items() for name in p.tables]
         if self._together is not None:
             there = [*sorted(self._together.seen), "profiles"]
+        there += ["series"] if self._series else []
         what = str(error).partition(", due to the following Python exception")[0]
         what = " ".join(what.partition("\n\nLINE ")[0].split())  # the rest is the line of the query with a marker below
         if "does not exist" in what:  # DuckDB suggests its own tables
@@ -306,12 +349,14 @@ def sql(
     from_: ReadFormat | None = None,
     keep_going: bool = False,
     progress: Progress | None = None,
-    **options: Unpack[OpenOptions],
+    **options: Unpack[SqlOptions],
 ) -> Answer:
     """Run `query` on the tables of one profile (docs/tables.md), or of several.
 
     The tables of several files, of folders and of stores have the rows of all of them, with a column `profile`; the
-    files' own tables are p1.NAME, p2.NAME ...  With `keep_going`, unreadable inputs are skipped and counted as losses.
+    files' own tables are p1.NAME, p2.NAME ...  The table `series` (docs/trend.md) has the cost of each function at each
+    point of `over`: a label, dates or the inputs.  With `keep_going`, unreadable inputs are skipped and counted as
+    losses.
     The query sees only these tables: no files, no network.  The answer is an Arrow stream, too.
     `progress` is called with each input that is opened (docs/python.md).
     Errors: UsageError for a wrong query, or without DuckDB; those of `open`.

@@ -83,6 +83,12 @@ class Conditions:
         """Whether the query may read a table."""
         return any(True for _ in self._uses(self._tree, table)) if self._tree else table in self._words
 
+    def reads(self, table: str) -> bool:
+        """Whether the query names a table, and not another one by this name (`with series as ...`)."""
+        if table not in self._words:
+            return False
+        return _reads(self._tree, table, own=True) if self._tree else True
+
     def numbers(self, table: str, columns: Mapping[str, str], n: int) -> list[int]:
         """The numbers of the profiles that the query may read of a table: all if no use of it is understood.
         `columns`: those that are constant, by their names in it and in `known.profiles`."""
@@ -199,6 +205,22 @@ class Conditions:
                 continue
             found = numbers if found is None else found & numbers
         return found
+
+
+def _reads(tree: Any, table: str, *, own: bool) -> bool:
+    """Whether a query names a table or may do so in a text.  Not `own`: the name is that of a subquery of `with`."""
+    if isinstance(tree, list):
+        return any(_reads(one, table, own=own) for one in tree)
+    if not isinstance(tree, dict):
+        return False
+    if _may_name(tree, table) and (own or tree.get("type") != "BASE_TABLE"):
+        return True
+    with_, own_inside = tree.get("cte_map"), own
+    for one in with_["map"] if with_ else ():
+        if _reads(one["value"], table, own=own_inside):
+            return True
+        own_inside = own_inside and one["key"].casefold() != table
+    return any(_reads(one, table, own=own_inside) for key, one in tree.items() if key != "cte_map")
 
 
 def _may_name(node: Mapping[str, Any], table: str) -> bool:

@@ -8,31 +8,34 @@ g        80 %    80 %    80 %    80 %      in proportion to the rest
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from math import isfinite
 
 from fastprof import bridges, plan
-from fastprof.core._typing import IO, TYPE_CHECKING, Any, NamedTuple, Unpack
+from fastprof.core._typing import IO, TYPE_CHECKING, Any, overload
 from fastprof.core.engine import Capabilities
 from fastprof.core.errors import FastprofError, UsageError, usage_error
 from fastprof.core.labels import NONE
 from fastprof.core.log import Log
 from fastprof.core.messages import counted, spelled
-from fastprof.core.options import LENIENT, FilePath, Option, Options, Share, Switch, Text, Whole, checked
+from fastprof.core.options import LENIENT, Option, Options, Share, Switch, Whole, checked
 from fastprof.inputs import Progress
 from fastprof.inputs.expand import expand, skipped
 from fastprof.verbs.diff.gate import FAIL_OVER as OF_DIFF
 from fastprof.verbs.diff.gate import noun
-from fastprof.verbs.groups import Grouping, keys_of
+from fastprof.verbs.groups import keys_of
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import listed
+from fastprof.verbs.series_options import BY, CACHE, ORDER, OVER, PER, SERIES, WITHIN
 from fastprof.verbs.trend.causes import Cause, explained
 from fastprof.verbs.trend.findings import Finding as Found
 from fastprof.verbs.trend.findings import found, growth
-from fastprof.verbs.trend.keys import names_of
+from fastprof.verbs.trend.keys import Key, names_of
 from fastprof.verbs.trend.points import Order, Over, season, usable
 from fastprof.verbs.trend.reading import read
+from fastprof.verbs.trend.result import Failure, Finding, Line, Point, Row, Trend
 from fastprof.verbs.trend.series import Change, Points, Series
 from fastprof.verbs.trend.sums import Profile, Sums
 
@@ -42,51 +45,6 @@ if TYPE_CHECKING:
     from fastprof.verbs.trend.table import SeriesTable
 
 N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="print N findings (default: 30; 0: all)")
-OVER = Option(
-    "over",
-    Text("KEY"),
-    "order",
-    group="rows",
-    help="what comes one after the other: date, time, order or a label",
-    details="`date`: the day of the recording, else of the file; `time`: to the second; `order` (default): each "
-    "input is a point; KEY or label:KEY: the values of a label of inputs.  Profiles of one point are its replicas.",
-)
-ORDER: Option[str | None] = Option(
-    "order",
-    Text("FILE"),
-    None,
-    group="rows",
-    help="order of the label's values: a file as of git log, or git",
-    details="Newest first, one a line, as `git log --format=%H` prints them; `git` runs that in the current folder.  "
-    "Without it numbers and dates are sorted, other values come as the inputs do.",
-)
-BY = Option(
-    "by",
-    Grouping("function", "line", "file", "object", "category"),
-    "function",
-    group="rows",
-    help="line, file, object, category or a label",
-    details="Default: function.  label:KEY,... groups by labels of samples; the key `function` stands for the function "
-    "of the sample.",
-)
-PER: Option[str | None] = Option(
-    "per",
-    Text("UNIT"),
-    None,
-    group="rows",
-    help="cost per calls, label:KEY, value type or number",
-    details="Instead of the share of the profile's total.  `calls`: of the function itself; label:KEY: a number that "
-    "each input has as a label, such as requests served; a value type: its total; a number: the same for all.",
-)
-WITHIN: Option[str | None] = Option(
-    "within",
-    Text("KEY"),
-    None,
-    group="rows",
-    help="compare hosts (label KEY) with themselves (default: host)",
-    details="Replicas with the same value of label KEY are compared with each other: a host that is always slower "
-    "than others does not count as noise then, and a point without it does not count as a change.",
-)
 THRESHOLD = Option(
     "threshold",
     Share(),
@@ -146,18 +104,8 @@ ROWS = Option(
     details="In --json, by point; in a page (.html), where the default is 200, as a heat map; in a table of Parquet or "
     "Arrow, where it is 1,000.",
 )
-CACHE: Option[Any] = Option(
-    "cache",
-    FilePath("FILE"),
-    None,
-    group="input",
-    help="keep sums of profiles in FILE, or none; later runs read only new ones",
-    details="Without it, a hidden file next to a store or folder, `.NAME.sums`, if only you can write there and it "
-    "has at least 32 profiles.  The answer is the same.  A changed profile is read again, and so are all with other "
-    "reading options.",
-)
 _PRINTED = (N, THRESHOLD, EXPLAIN, ROWS)
-_OWN = (OVER, ORDER, BY, PER, WITHIN, *_PRINTED, SIGNIFICANCE, FAIL_OVER, WINDOW, BISECT, CACHE)
+_OWN = (*SERIES, *_PRINTED, SIGNIFICANCE, FAIL_OVER, WINDOW, BISECT)
 
 END = plan.End(
     "trend",
@@ -177,107 +125,6 @@ _HOST = "host"
 _NO_CACHE = "none"
 _LEAST_POINTS = 4  # fewer do not distinguish a change from noise
 _MOST_CELLS = 12_000_000  # values of rows at points that are tested, 8 bytes each
-
-
-class Row(NamedTuple):
-    """A row whose cost changed together with that of a finding."""
-
-    name: str
-    file: str
-    object: str
-    before: float
-    after: float
-
-
-class Finding(NamedTuple):
-    """A change.  Costs are shares of the total, at equal cost of the functions that did not change; with `per`, costs
-    per unit.  A cost shift has the functions that the cost went to in `others`, other kinds callers of the function.
-    """
-
-    name: str
-    file: str
-    line: int
-    object: str
-    label: str
-    cost: str  # "self" or "inclusive"
-    kind: str  # "step", "drift", "spike", "went away" or "cost shift"
-    change: float | None  # in percent; None: from 0
-    before: float
-    after: float
-    since: str  # the first changed point
-    since_index: int
-    last_good: str  # the point before; "": none
-    until: str  # of a spike, what went away and a drift: the last changed point; else ""
-    p: float
-    z: float  # in standard errors
-    noise: float  # standard deviation of one point
-    values: list[float | None]  # by point; None: its profiles are missing there
-    others: tuple[Row, ...]
-    causes: tuple[Cause, ...]  # what carries the change
-    left: tuple[str, ...] = ()  # with `bisect`: points after the last good one, up to the first bad one
-
-    @property
-    def is_worse(self) -> bool:
-        return self.kind != "cost shift" and self.after > self.before
-
-
-class Point(NamedTuple):
-    """A point, its profiles, and the sum of their costs and samples."""
-
-    name: str
-    profiles: int
-    total: int
-    samples: int | None  # None: unknown
-    input: str  # the name of its first profile
-
-
-class Line(NamedTuple):
-    """The self cost of a row at each point, as in findings."""
-
-    name: str
-    file: str
-    line: int
-    object: str
-    label: str
-    values: list[float | None]
-
-
-class Failure(NamedTuple):
-    """A finding that exceeds `fail_over`."""
-
-    name: str
-    limit: float
-    change: float | None
-    since: str
-
-
-class Trend(NamedTuple):
-    """The result of `trend`.  Of `n_found` findings `findings` has the first, the largest change first."""
-
-    over: str
-    by: str
-    value: str
-    unit: str
-    per: str | None
-    points: list[Point]
-    n_rows: int
-    n_tested: int
-    findings: list[Finding]
-    n_found: int
-    noise: float  # of the typical row: relative standard deviation of a point that sampling does not explain
-    sampled: bool  # whether the noise of sampling is known
-    failed: tuple[Failure, ...]
-    inputs: int
-    rows: list[Line]  # with `rows`: the first, the highest cost first
-    log: Log
-
-    def table(self, name: str = "series") -> SeriesTable:
-        """The table `series` (docs/trend.md) as an Arrow stream: of `rows`, a row for each point."""
-        from fastprof.verbs.trend.table import SeriesTable
-
-        if name != "series":
-            raise UsageError(f"a trend has no table {name!r:.80}, only series")
-        return SeriesTable(self)
 
 
 @cache
@@ -301,15 +148,68 @@ def trend(
     Errors: FastprofError and its kinds.
     """
     chosen = checked(given, options())
-    over = Over(chosen[OVER])
-    order = Order(over, chosen[ORDER])
-    if chosen[BISECT] and order.listed is None:
+    if chosen[BISECT] and chosen[ORDER] is None:
         raise usage_error("{--bisect} needs the commits in between: {--order}")
-    if keys_of(chosen[BY]) and chosen[PER] == "calls":
-        raise usage_error("{--per:=}calls counts calls of functions, not of {--by:=}{by}", by=chosen[BY])
-    log = Log()
     if WINDOW.key in chosen.given and chosen[FAIL_OVER] is None:
         raise usage_error("{--window} needs {--fail-over}")
+    log = Log()
+    with _read(inputs, from_, chosen, log, progress, keep_going=keep_going) as (sums, points, order):
+        return _found(sums, points, order, chosen, log)
+
+
+def series(
+    inputs: Any,
+    given: Mapping[str, Any],
+    log: Log,
+    *,
+    from_: str | None = None,
+    keep_going: bool = False,
+    progress: Progress | None = None,
+) -> SeriesTable:
+    """The table `series` of all rows, without tests.  `given`: options of `trend`.  Errors: those of `trend`."""
+    from fastprof.verbs.trend.table import SeriesTable
+
+    chosen = checked(given, options())
+    with _read(inputs, from_, chosen, log, progress, keep_going=keep_going) as (sums, points, _):
+        rows, value = _tested(sums, len(points.names), log), sums.value.type
+        of = [Series(sums, points, rows, 0, per=chosen[PER], is_tested=False)]
+        if _has_inclusive(sums, chosen):
+            of.append(Series(sums, points, rows, 1, per=chosen[PER], like=of[0], is_tested=False))
+        about = {"over": chosen[OVER], "by": chosen[BY], "value": value.name if value else ""}
+        about |= {"unit": value.unit if value else "", "per": chosen[PER] or ""}
+        return SeriesTable(about, _described(points), _Lines(sums.rows.keys, _by_cost(sums, rows), of))
+
+
+class _Lines(Sequence[Line]):
+    """All rows, made when they are asked for."""
+
+    def __init__(self, keys: Sequence[Key], rows: list[int], of: list[Series]) -> None:
+        self._keys, self._rows, self._of = keys, rows, of
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, at: int) -> Line: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Line]: ...
+    def __getitem__(self, at: int | slice) -> Line | list[Line]:
+        if isinstance(at, slice):
+            return [self[i] for i in range(*at.indices(len(self)))]
+        row, own = self._rows[at], self._of[0]
+        inclusive = self._of[1].values(row) if len(self._of) > 1 else None
+        return Line(*names_of(self._keys[row]), own.values(row), inclusive)
+
+
+@contextmanager
+def _read(
+    inputs: Any, from_: str | None, chosen: Options, log: Log, progress: Progress | None, *, keep_going: bool
+) -> Iterator[tuple[Sums, Points, Order]]:
+    """The sums of all profiles, and the points in their order."""
+    over = Over(chosen[OVER])
+    order = Order(over, chosen[ORDER])
+    if keys_of(chosen[BY]) and chosen[PER] == "calls":
+        raise usage_error("{--per:=}calls counts calls of functions, not of {--by:=}{by}", by=chosen[BY])
     inputs = listed(inputs)
     paths = _expanded(inputs, chosen, log, keep_going=keep_going)
     end = _GROUPED if keys_of(chosen[BY]) else END
@@ -317,10 +217,18 @@ def trend(
     sums = Sums(end, chosen[BY], chosen, from_, progress, per=chosen[PER], cache=cache)
     try:
         profiles = read(paths, sums, over, chosen, options(), log, keep_going=keep_going)
-        points = _points(usable(profiles, log), over, order, chosen, log)
-        return _found(sums, points, order, chosen, log)
+        yield sums, _points(usable(profiles, log), over, order, chosen, log), order
     finally:
         sums.close()
+
+
+def _has_inclusive(sums: Sums, chosen: Options) -> bool:
+    return chosen[BY] == "function" and sums.inclusive_known and chosen[PER] != "calls"
+
+
+def _by_cost(sums: Sums, rows: Iterable[int]) -> list[int]:
+    """Rows with the highest costs first."""
+    return sorted(rows, key=lambda row: (-sums.totals[row], sums.rows.keys[row]))
 
 
 def _cache(inputs: list[Any], n: int, chosen: Options, from_: str | None, log: Log) -> Cache | None:
@@ -391,19 +299,20 @@ def _found(sums: Sums, points: Points, order: Order, chosen: Options, log: Log) 
         log.warn(REPORTED["few-points"], points=counted(n, "point"), least=_LEAST_POINTS)
     _check_names(sums, chosen)
     _warn_of_labels(sums, chosen[BY], log)
-    both = chosen[BY] == "function" and sums.inclusive_known and per != "calls" and n > 1
+    both = _has_inclusive(sums, chosen) and n > 1
     alpha = chosen[SIGNIFICANCE] / (1 + both)  # of each test
     own = Series(sums, points, rows, 0, per=per)
     changes = own.changes(alpha) if n > 1 else []
     noise, is_sampled, values = own.noise, own.is_sampled, {change.row: own.values(change.row) for change in changes}
-    largest = sorted(rows, key=lambda row: (-sums.totals[row], sums.rows.keys[row]))[: chosen[ROWS]]
-    lines = [Line(*names_of(sums.rows.keys[row]), own.values(row)) for row in largest]
+    largest = _by_cost(sums, rows)[: chosen[ROWS]]
+    lines = [Line(*names_of(sums.rows.keys[row]), own.values(row), None) for row in largest]
     inclusive: list[Change] = []
     if both:
         own.forget()  # one matrix at a time
         total = Series(sums, points, rows, 1, per=per, like=own)
         inclusive = total.changes(alpha)
         more = {change.row: total.values(change.row) for change in inclusive}
+        lines = [line._replace(inclusive=total.values(row)) for line, row in zip(lines, largest, strict=True)]
     all_ = found(changes, inclusive, sums.rows.keys, lambda: sums.callees())
     all_.sort(key=lambda one: (-one.size, one.change.at, sums.rows.keys[one.change.row]))
     n_shown = sum(one.size >= chosen[THRESHOLD] for one in all_)  # the gate looks at all
@@ -453,7 +362,7 @@ def _tested(sums: Sums, n_points: int, log: Log) -> list[int]:
     n, most = len(sums.rows.keys), max(1, _MOST_CELLS // max(1, n_points))
     if n <= most:
         return [*range(n)]
-    rows = sorted(range(n), key=lambda row: (-sums.totals[row], sums.rows.keys[row]))
+    rows = _by_cost(sums, range(n))
     left, all_ = sum(sums.totals[row] for row in rows[most:]), sum(sums.totals) or 1
     log.warn(REPORTED["untested-rows"], n=n - most, share=f"{100 * left / all_:.2g} %")
     return sorted(rows[:most])

@@ -10,7 +10,7 @@ from math import log2
 
 from fastprof.core.errors import printable
 from fastprof.core.messages import counted
-from fastprof.verbs.trend import Finding, Trend
+from fastprof.verbs.trend.result import Finding, Trend, figure_of, percent, sure
 from fastprof.verbs.trend.series import mean_of
 
 _LONGEST = 160  # characters of a name
@@ -35,9 +35,9 @@ iframe{width:100%;height:40em;border:1px solid #8886}
 """
 
 
-def page(found: Trend, shown: Callable[[float], str], compared: Mapping[int, str]) -> str:
-    """The whole page.  `shown`: a cost as text; `compared`: by number of a finding, a frame with both profiles."""
-    points = found.points
+def page(found: Trend, compared: Mapping[int, str]) -> str:
+    """The whole page.  `compared`: by number of a finding, a frame with both profiles."""
+    points, shown = found.points, figure_of(found)
     over = "" if found.over == "order" else f" over {found.over}"
     title = f"{counted(found.inputs, 'profile')} at {counted(len(points), 'point')}{over}"
     if points:
@@ -54,11 +54,9 @@ def page(found: Trend, shown: Callable[[float], str], compared: Mapping[int, str
 
 
 def _section(found: Trend, one: Finding, shown: Callable[[float], str], compared: str) -> str:
-    change = "new" if one.change is None else f"{one.change:+.3g} %"
-    name = one.name or one.file or one.object or one.label or "[unknown]"
+    title = f"{_text(one.shown_name)}: {percent(one.change)} since {_text(one.since)}"
     where = " ".join(filter(None, (one.label, one.file, one.object)))
-    p = "p &lt; 0.001" if one.p < 0.001 else f"p = {one.p:.2g}"
-    facts = f"{shown(one.before)} &rarr; {shown(one.after)}, {one.kind}, {one.cost} cost, {p}"
+    facts = f"{shown(one.before)} &rarr; {shown(one.after)}, {one.kind}, {one.cost} cost, {escape(sure(one.p))}"
     notes = [f"<li>{_text(cause.text)}{_share(cause.share)}</li>" for cause in one.causes]
     if one.others:
         what = "cost went to" if one.kind == "cost shift" else "callers"
@@ -67,7 +65,7 @@ def _section(found: Trend, one: Finding, shown: Callable[[float], str], compared
         notes.append(f"<li>left to test: {_text(' '.join(one.left[:50]))}</li>")
     both = f"<details><summary>{_text(one.last_good)} and {_text(one.since)} compared</summary>{compared}</details>"
     return (
-        f'<section><h2 title="{_text(where)}">{_text(name)}: {change} since {_text(one.since)}</h2>\n'
+        f'<section><h2 title="{_text(where)}">{title}</h2>\n'
         f"<p>{facts}</p>\n{_chart(found, one, shown)}\n<ul>{''.join(notes)}</ul>{both if compared else ''}</section>\n"
     )
 

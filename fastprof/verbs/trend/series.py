@@ -119,6 +119,7 @@ class Series:
         *,
         per: str | None,
         like: Series | None = None,
+        is_tested: bool = True,
     ) -> None:
         self.rows, self._n = rows, len(points.names)
         self._place = array("I", [lib.FP_TREND_NO_ROW]) * max(1, len(sums.rows.keys))
@@ -138,7 +139,10 @@ class Series:
             c.period, c.season = 7, self._season
         self.common = ffi.new("double[]", self._n)
         self._fill(sums, column, per=per)
-        self._find(like, shares=per is None)
+        self._divide(like, shares=per is None)
+        lib.fp_trend_noise(self._c)  # takes seasons out of the values
+        if is_tested:
+            lib.fp_trend_test(self._c)
 
     def _fill(self, sums: Sums, column: int, *, per: str | None) -> None:
         n, of = max(1, len(self.rows)), self.replicas
@@ -159,7 +163,7 @@ class Series:
         lib.fp_trend_means(self._c, replicas)
         self._c.spread, self._c.spread_freedom = self._spread, replicas.freedom
 
-    def _find(self, like: Series | None, *, shares: bool) -> None:
+    def _divide(self, like: Series | None, *, shares: bool) -> None:
         if like:
             self.common = like.common
         elif shares:
@@ -167,8 +171,6 @@ class Series:
         else:
             self.common[0 : self._n] = [1.0] * self._n
         lib.fp_trend_divide(self._c, self.common)
-        lib.fp_trend_noise(self._c)
-        lib.fp_trend_test(self._c)
 
     def forget(self) -> None:
         """Free the values."""

@@ -1,0 +1,166 @@
+"""The result of `trend`, and its figures as texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.core.errors import UsageError
+from fastprof.core.log import Log
+from fastprof.verbs.trend.causes import Cause
+
+if TYPE_CHECKING:
+    from fastprof.verbs.trend.table import SeriesTable
+
+
+class Row(NamedTuple):
+    """A row whose cost changed together with that of a finding."""
+
+    name: str
+    file: str
+    object: str
+    before: float
+    after: float
+
+
+class Finding(NamedTuple):
+    """A change.  Costs are shares of the total, at equal cost of the functions that did not change; with `per`, costs
+    per unit.  A cost shift has the functions that the cost went to in `others`, other kinds callers of the function.
+    """
+
+    name: str
+    file: str
+    line: int
+    object: str
+    label: str
+    cost: str  # "self" or "inclusive"
+    kind: str  # "step", "drift", "spike", "went away" or "cost shift"
+    change: float | None  # in percent; None: from 0
+    before: float
+    after: float
+    since: str  # the first changed point
+    since_index: int
+    last_good: str  # the point before; "": none
+    until: str  # of a spike, what went away and a drift: the last changed point; else ""
+    p: float
+    z: float  # in standard errors
+    noise: float  # standard deviation of one point
+    values: list[float | None]  # by point; None: its profiles are missing there
+    others: tuple[Row, ...]
+    causes: tuple[Cause, ...]  # what carries the change
+    left: tuple[str, ...] = ()  # with `bisect`: points after the last good one, up to the first bad one
+
+    @property
+    def shown_name(self) -> str:
+        name = self.name or self.file or self.object
+        if self.line:
+            name = f"{name} ({self.file}:{self.line})"
+        label = f"{self.label} " if self.label and name else self.label
+        return f"{label}{name}" or "[unknown]"
+
+    @property
+    def shown_kind(self) -> str:
+        return f"{self.kind}, inclusive" if self.cost == "inclusive" else self.kind
+
+    @property
+    def is_worse(self) -> bool:
+        return self.kind != "cost shift" and self.after > self.before
+
+
+class Point(NamedTuple):
+    """A point, its profiles, and the sum of their costs and samples."""
+
+    name: str
+    profiles: int
+    total: int
+    samples: int | None  # None: unknown
+    input: str  # the name of its first profile
+
+
+class Line(NamedTuple):
+    """The cost of a row at each point, as in findings: `values` are self costs.  None: missing."""
+
+    name: str
+    file: str
+    line: int
+    object: str
+    label: str
+    values: list[float | None]
+    inclusive: list[float | None] | None  # None: unknown
+
+
+class Failure(NamedTuple):
+    """A finding that exceeds `fail_over`."""
+
+    name: str
+    limit: float
+    change: float | None
+    since: str
+
+
+class Trend(NamedTuple):
+    """The result of `trend`.  Of `n_found` findings `findings` has the first, the largest change first."""
+
+    over: str
+    by: str
+    value: str
+    unit: str
+    per: str | None
+    points: list[Point]
+    n_rows: int
+    n_tested: int
+    findings: list[Finding]
+    n_found: int
+    noise: float  # of the typical row: relative standard deviation of a point that sampling does not explain
+    sampled: bool  # whether the noise of sampling is known
+    failed: tuple[Failure, ...]
+    inputs: int
+    rows: list[Line]  # with `rows`: the first, the highest cost first
+    log: Log
+
+    def table(self, name: str = "series") -> SeriesTable:
+        """The table `series` (docs/trend.md) as an Arrow stream: of `rows`, a row for each point."""
+        from fastprof.verbs.trend.table import SeriesTable
+
+        if name != "series":
+            raise UsageError(f"a trend has no table {name!r:.80}, only series")
+        about = {"over": self.over, "by": self.by, "value": self.value, "unit": self.unit, "per": self.per or ""}
+        return SeriesTable(about, self.points, self.rows)
+
+    def __str__(self) -> str:
+        """The table of `fastprof trend`."""
+        from fastprof.core.printed import printed
+
+        return printed("cli.trend:text", self)
+
+    def _repr_html_(self) -> str:
+        from fastprof.core.html import frame, notes
+        from fastprof.verbs.trend.page import page
+
+        return frame(page(self, {})) + notes(self.log)
+
+
+def figure_of(found: Trend) -> Callable[[float], str]:
+    """How values are written: shares in percent, costs per unit as numbers."""
+    if found.per is not None:
+        return lambda value: f"{value:,.4g}"
+
+    def share(value: float) -> str:
+        percent = 100 * value
+        return "0" if not value else f"{percent:.1f} %" if percent >= 1 else f"{percent:.2g} %"
+
+    return share
+
+
+def percent(change: float | None) -> str:
+    if change is None:
+        return "new"
+    if change <= -100:
+        return "gone"
+    digits = 0 if abs(change) >= 9.95 else 1 if abs(change) >= 0.095 else 2
+    return f"{change:+.{digits}f} %"
+
+
+def sure(p: float) -> str:
+    """The probability of noise."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
