@@ -192,7 +192,7 @@ class Made:
 
 def findings(made: Made, points: Points | None = None) -> list[Finding]:
     series = Series(made, points or made.points, range(len(made.base)), 0, per=None)  # type: ignore[arg-type]
-    return found(series.changes(0.1), [], made.rows.keys, lambda: None)
+    return found(series.changes(0.1), [], made.rows.keys, lambda: None, 0)
 
 
 def matched(made: Made, all_: Sequence[Finding]) -> tuple[dict[Truth, Finding], list[Finding]]:

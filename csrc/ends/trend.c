@@ -226,6 +226,43 @@ static double of_lasting(const double *x, uint32_t n, double *share) {
     return n * log(fmax(0, syy - sy * sy / m - *share * common) / m + 1e-300) + 2 * log(n);
 }
 
+/* The squares that a ramp from a to b leaves, and its levels. */
+static double of_ramp(const double *x, uint32_t n, double a, double b, double *levels) {
+    double sh = 0, shh = 0, sy = 0, shy = 0, syy = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const double h = i <= a ? 0 : i >= b ? 1 : (i - a) / (b - a), y = x[i] - x[0];
+        sh += h, shh += h * h, sy += y, shy += h * y, syy += y * y;
+    }
+    const double spread = shh - sh * sh / n, slope = spread > 1e-12 ? (shy - sh * sy / n) / spread : 0;
+    levels[0] = x[0] + (sy - slope * sh) / n;
+    levels[1] = levels[0] + slope;
+    return fmax(0, syy - sy * sy / n - slope * slope * spread);
+}
+
+struct fp_trend_ramp fp_trend_ramp(const double *x, uint32_t n) {
+    enum { GRID = 16 };
+    struct fp_trend_ramp best = {.squares = HUGE_VAL};
+    double levels[2];
+    for (uint32_t i = 0; i < GRID; i++)
+        for (uint32_t k = i + 1; k <= GRID; k++) {
+            const double a = (double)i * (n - 1) / GRID, b = (double)k * (n - 1) / GRID;
+            const double left = b - a < 5 ? HUGE_VAL : of_ramp(x, n, a, b, levels);
+            if (left < best.squares) best = (struct fp_trend_ramp){levels[0], levels[1], a, b, left};
+        }
+    return best;
+}
+
+/* Whether a ramp explains a series better than noise that lasts, whose criterion is `lasting`.  Takes it out. */
+static int without_ramp(double *x, uint32_t n, double lasting) {
+    const struct fp_trend_ramp ramp = fp_trend_ramp(x, n);
+    if (!(n * log(ramp.squares / n + 1e-300) + 5 * log(n) < lasting)) return 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const double part = i <= ramp.from ? 0 : i >= ramp.to ? 1 : (i - ramp.from) / (ramp.to - ramp.from);
+        x[i] -= ramp.before + part * (ramp.after - ramp.before);
+    }
+    return 1;
+}
+
 /* Sets the mean of each stretch to 0.  Returns the sum of squares. */
 static double centred(double *x, const struct stretch *all, uint32_t m) {
     double squares = 0;
@@ -261,6 +298,8 @@ static double without_steps(double *x, uint32_t n, double variance, double *scra
     const double lasting = of_lasting(x, n, &share);
     if (steps <= lasting) {
         memcpy(x, scratch, n * sizeof *x);
+    } else if (without_ramp(x, n, lasting)) {
+        return 0;
     } else {
         centred(x, &whole, 1);
     }

@@ -47,6 +47,14 @@ double fp_trend_normal(double t, double freedom);
 /* The mean of the `keep` smallest squares of n, rescaled so that it is the variance of normal deviates.  Reorders. */
 double fp_trend_trimmed(double *squares, uint32_t n);
 
+/* A level, a ramp to another one between two places, and the squares that it leaves. */
+struct fp_trend_ramp {
+    double before, after, from, to, squares;
+};
+
+/* The best of those that are at least 5 points long; squares are HUGE_VAL for less than 6 points. */
+struct fp_trend_ramp fp_trend_ramp(const double *x, uint32_t n);
+
 struct fp_trend_weighted {
     double value, weight;
 };

@@ -271,43 +271,24 @@ static void settle(const struct fp_trend_sums *c, struct marks *m, double most) 
     }
 }
 
-/* The squares that a ramp from a to b leaves of the points low .. high, and its levels. */
-static double of_ramp(const struct fp_trend_sums *c, uint32_t low, uint32_t high, double a, double b, double *levels) {
-    double n = high - low, sh = 0, shh = 0, sy = 0, shy = 0, syy = 0;
-    for (uint32_t i = low; i < high; i++) {
-        const double h = i <= a ? 0 : i >= b ? 1 : (i - a) / (b - a), y = c->x[i];
-        sh += h, shh += h * h, sy += y, shy += h * y, syy += y * y;
-    }
-    const double spread = shh - sh * sh / n, slope = spread > 1e-12 ? (shy - sh * sy / n) / spread : 0;
-    levels[0] = (sy - slope * sh) / n;
-    levels[1] = levels[0] + slope;
-    return fmax(0, syy - sy * sy / n - slope * slope * spread);
-}
-
 /* Whether marks first .. last, steps in one direction, are a drift.  Sets its ends and levels. */
 static int is_drift(const struct fp_trend_sums *c, const struct marks *m, uint32_t first, uint32_t last,
                     struct fp_trend_change *out) {
-    const uint32_t low = m->at[first - 1], high = m->at[last + 1], n = high - low, grid = 16;
-    double steps = 0, least = HUGE_VAL, levels[2] = {0},
-           variance = fp_trend_variance(c->of, c->series, low, mean(c, low, high));
+    const uint32_t low = m->at[first - 1], high = m->at[last + 1], n = high - low;
+    const double variance = fp_trend_variance(c->of, c->series, low, mean(c, low, high));
+    double steps = 0;
     if (n < 10) return 0;
     for (uint32_t k = first - 1; k <= last; k++)
         for (uint32_t i = m->at[k]; i < m->at[k + 1]; i++) {
             const double r = c->x[i] - mean(c, m->at[k], m->at[k + 1]);
             steps += r * r;
         }
-    for (uint32_t i = 0; i < grid; i++)
-        for (uint32_t k = i + 1; k <= grid; k++) {
-            const double a = low + (double)i * (n - 1) / grid, b = low + (double)k * (n - 1) / grid;
-            const double left = b - a < 5 ? HUGE_VAL : of_ramp(c, low, high, a, b, levels);
-            if (left >= least) continue;
-            least = left;
-            out->at = (uint32_t)ceil(a), out->end = (uint32_t)b + 1;
-            out->before = levels[0], out->after = levels[1];
-        }
+    const struct fp_trend_ramp ramp = fp_trend_ramp(c->x + low, n);
+    out->at = low + (uint32_t)ceil(ramp.from), out->end = low + (uint32_t)ramp.to + 1;
+    out->before = ramp.before, out->after = ramp.after;
     const double marks = last - first + 1, cost = log(n);
     /* Bayes' information criterion: two parameters a step and a level; two levels and two ends */
-    return least / variance + 4 * cost + 2 < steps / variance + (2 * marks + 1) * cost;
+    return ramp.squares / variance + 4 * cost + 2 < steps / variance + (2 * marks + 1) * cost;
 }
 
 static void put(const struct fp_trend_sums *c, struct fp_trend_change *out, int kind, double z, double p) {

@@ -21,8 +21,7 @@ from fastprof.core.options import checked
 from fastprof.core.urls import shown
 from fastprof.verbs.reads import Reads
 from fastprof.verbs.trend import LABELS_OF_INPUTS, options, trend
-from fastprof.verbs.trend.result import Finding, Trend, figure_of, percent, sure
-from fastprof.verbs.trend.series import mean_of
+from fastprof.verbs.trend.result import Finding, Trend, figure_of, fitted, percent, sparkline, sure, with_
 
 DESCRIPTION = """\
 Find which functions changed, by how much and since when, in
@@ -38,8 +37,7 @@ FAILED = 4  # exit code of --fail-over
 _ROWS = 200  # of the heat map of a page
 _SERIES = 1000  # of a table of series
 _COMPARED = 3  # pairs of profiles in a page
-_BARS = "▁▂▃▄▅▆▇█"
-_WIDE = 24  # characters of a sparkline
+_PATH = 160  # characters of a call path where the screen has no width
 
 
 def add_arguments(parser: Parser) -> None:
@@ -190,23 +188,17 @@ def text(found: Trend) -> str:
 
 
 def _print_text(found: Trend, screen: Screen, *, is_gate: bool, short: bool) -> None:
-    n = len(found.points)
-    profiles = sum(point.profiles for point in found.points)
-    over = "" if found.over == "order" else f" over {_text(found.over, screen)}"
-    first, last = (_text(found.points[i].name, screen) if n else "" for i in (0, -1))
-    span = f", {first} to {last}" if n > 1 else ""
     if screen.markdown:
         screen.print("### fastprof trend\n")
         if is_gate:
             worst = ", ".join(f"{_text(one.name, screen)} {percent(one.change)}" for one in found.failed)
             screen.print(f"**Failed:** {worst}\n" if worst else "**Passed**\n")
-    what = f"{counted(profiles, 'profile')} at {counted(n, 'point')}{over}{span}"
-    screen.print(f"{what}: {counted(found.n_found, 'finding')} in {counted(found.n_rows, found.by.partition(':')[0])}")
+    screen.print(_text(found.title, screen))
     if found.findings:
         screen.print()
         _print_findings(found, screen, short=short)
     print_rest(found.n_found - len(found.findings), screen)
-    _print_causes(found, screen)
+    _print_causes(found, screen, short=short)
     for one in found.findings:
         if one.left:
             name, good, since = (_text(text, screen) for text in (one.shown_name, one.last_good, one.since))
@@ -214,13 +206,24 @@ def _print_text(found: Trend, screen: Screen, *, is_gate: bool, short: bool) -> 
             _print_list([_text(commit, screen) for commit in one.left], screen)
 
 
-def _print_causes(found: Trend, screen: Screen) -> None:
+def _print_causes(found: Trend, screen: Screen, *, short: bool) -> None:
+    width = screen.width or _PATH
+
+    def path(text: str, rest: int) -> str:
+        names = text.split(" > ")
+        if short:
+            shortened = shortened_by(names)
+            names = [shortened[name] for name in names]
+        return fitted(" > ".join(names), width - rest)
+
     for one in found.findings:
         if one.causes:
             screen.print(f"\n{_text(one.shown_name, screen)}, {percent(one.change)} since {_text(one.since, screen)}:")
         shares = ["at the same point" if c.share is None else f"{100 * c.share:.0f} % of it" for c in one.causes]
-        texts = [_text(cause.text, screen) for cause in one.causes]
-        _print_list([f"{text}  ({share})" for text, share in zip(texts, shares, strict=True)], screen)
+        both = zip(one.causes, shares, strict=True)
+        texts = [(path(c.text, len(share) + 6) if c.kind == "path" else c.text, share) for c, share in both]
+        moved = [_text(with_(one), screen)] if one.causes and one.kind == "cost shift" else []
+        _print_list([*moved, *(f"{_text(text, screen)}  ({share})" for text, share in texts)], screen)
 
 
 def _print_list(lines: Sequence[str], screen: Screen) -> None:
@@ -236,9 +239,9 @@ def _text(text: str, screen: Screen) -> str:
 def _print_findings(found: Trend, screen: Screen, *, short: bool) -> None:
     rows = found.findings
     names = [one.shown_name for one in rows]
-    if short:
-        shortened = shortened_by(names)
-        names = [shortened[name] for name in names]
+    others = [other.name for one in rows for other in one.others]
+    shortened = shortened_by([*names, *others]) if short else {}
+    names = [shortened.get(name, name) for name in names]
     figures = [figure_of(found)(value) for one in rows for value in (one.before, one.after)]
     columns = [
         (found.by if found.by in ("line", "file", "object", "category") else "function", names),
@@ -248,7 +251,7 @@ def _print_findings(found: Trend, screen: Screen, *, short: bool) -> None:
         ("kind", [one.shown_kind for one in rows]),
         ("sure", [sure(one.p) for one in rows]),
         ("trend", [sparkline(one.values) for one in rows]),
-        ("with", [_with(one) for one in rows]),
+        ("with", [with_(one, lambda name: shortened.get(name, name)) for one in rows]),
     ]
     columns = [column for column in columns if any(column[1])]
     titles = [title for title, _ in columns]
@@ -260,23 +263,3 @@ def _print_findings(found: Trend, screen: Screen, *, short: bool) -> None:
         shares=[None, *(one.after - one.before if one.is_worse else None for one in rows)],
         screen=screen,
     )
-
-
-def _with(one: Finding) -> str:
-    """Where the cost went, or the callers whose cost changed with it."""
-    if not one.others:
-        return ""
-    names = [other.name for other in one.others[:2]]
-    more = f" and {len(one.others) - 2:,} more" if len(one.others) > 2 else ""
-    return f"{'to' if one.kind == 'cost shift' else 'callers'} {', '.join(names)}{more}"
-
-
-def sparkline(values: Sequence[float | None]) -> str:
-    """A character for each point, or for the mean of several; a blank where all are missing."""
-    n = min(_WIDE, len(values))
-    means = [mean_of(values[i * len(values) // n : (i + 1) * len(values) // n]) for i in range(n)]
-    known = [mean for mean in means if mean is not None] or [0.0]
-    low, high = min(known), max(known)
-    low = min(low, 0.8 * high)  # small changes are not drawn like large ones
-    span = (high - low) or 1
-    return "".join(" " if mean is None else _BARS[min(7, int(8 * (mean - low) / span))] for mean in means)

@@ -12,8 +12,9 @@ OVER = Option(
     "order",
     group="rows",
     help="what comes one after the other: date, time, order or a label",
-    details="`date`: the day of the recording, else of the file; `time`: to the second; `order` (default): each "
-    "input is a point; KEY or label:KEY: the values of a label of inputs.  Profiles of one point are its replicas.",
+    details="`date`: the day of the recording, else of the file; `time`: to the second; both are labels if inputs have "
+    "such ones.  `order` (default): each input is a point.  KEY or label:KEY: the values of a label of inputs.  "
+    "Profiles of one point are its replicas.",
 )
 ORDER: Option[str | None] = Option(
     "order",

@@ -184,6 +184,33 @@ def test_excursions(tmp_path: Path, lasts: int, kind: str) -> None:
     assert [(one.kind, one.since, one.until) for one in found] == [(kind, "020", f"{19 + lasts:03d}")]
 
 
+def test_callers_of_what_drifts_and_returns(tmp_path: Path) -> None:
+    """A drift to another level is one, not lasting noise; inclusive costs that change at its end, and at the end of what
+    went away, are no findings of callers."""
+    rng = random.Random(7)
+    for point in range(60):
+        ramp = 1 + 0.4 * min(1.0, max(0.0, (point - 15) / 15))
+        costs = {"main;a;b;drifts": 3500 * ramp, "main;a;c;away": 4400 * (1.5 if 34 <= point < 42 else 1)}
+        costs |= {f"main;{'ab'[k % 2]};f{k}": 90_000 / 40 for k in range(40)}
+        rows = [f"{stack} {poisson(rng, cost)}" for stack, cost in costs.items()]
+        (tmp_path / f"{point:02d}.folded").write_text("\n".join(rows) + "\n")
+    found = {(one.name, one.kind, one.cost): one for one in fastprof.trend(str(tmp_path)).findings}
+    assert {*found} == {("drifts", "drift", "self"), ("away", "went away", "self")}
+    drift = found["drifts", "drift", "self"]
+    assert abs(drift.since_index - 15) <= 3
+    assert {other.name for other in drift.others} <= {"a", "b", "main"}
+    assert "main > a > b > drifts" in {cause.text for cause in drift.causes}
+
+
+def test_dates_are_labels_if_inputs_have_them(tmp_path: Path) -> None:
+    for day in range(1, 7):
+        graph(tmp_path / f"2025-03-{day:02d}.callgrind", {"f": 10 + 10 * (day > 3), **{f"g{k}": 50 for k in range(9)}})
+    found = fastprof.trend(str(tmp_path), over="date", label_path="{date}.callgrind")
+    assert [point.name for point in found.points] == [f"2025-03-{day:02d}" for day in range(1, 7)]
+    assert [(one.since, [cause.kind for cause in one.causes]) for one in found.findings] == [("2025-03-04", ["line"])]
+    assert len(fastprof.trend(str(tmp_path), over="date").points) == 1
+
+
 def test_exact_costs(tmp_path: Path) -> None:
     """Callgrind counts exactly: a step of 1 % at the last point is certain, and the gate names it."""
     costs = {f"g{i}": 10_000 * (i + 1) for i in range(10)}
@@ -410,6 +437,8 @@ def test_page(tmp_path: Path) -> None:
     assert "&lt;script&gt;alert(1)&lt;/script&gt;: +5" in text
     assert text.count('class="at"') == 1
     assert "Functions over time" in text
+    assert '<a href="#f0">&lt;script&gt;' in text
+    assert '<section id="f0">' in text
     assert "compared</summary><iframe sandbox" in text
     assert not re.search(r"(?:src|href)=\"http", text)
     assert "p &lt; 0.001" in text

@@ -313,10 +313,10 @@ def _found(sums: Sums, points: Points, order: Order, chosen: Options, log: Log) 
         inclusive = total.changes(alpha)
         more = {change.row: total.values(change.row) for change in inclusive}
         lines = [line._replace(inclusive=total.values(row)) for line, row in zip(lines, largest, strict=True)]
-    all_ = found(changes, inclusive, sums.rows.keys, lambda: sums.callees())
+    all_ = found(changes, inclusive, sums.rows.keys, lambda: sums.callees(), n)
     all_.sort(key=lambda one: (-one.size, one.change.at, sums.rows.keys[one.change.row]))
     n_shown = sum(one.size >= chosen[THRESHOLD] for one in all_)  # the gate looks at all
-    why = explained(all_[: min(n_shown, chosen[EXPLAIN])], sums, points, chosen, Over(chosen[OVER]).key)
+    why = explained(all_[: min(n_shown, chosen[EXPLAIN])], sums, points, chosen, order.over.key)
     findings = [
         _finding(one, sums, points, (more if one.column else values)[one.change.row], order, chosen, why.get(i, ()))
         for i, one in enumerate(all_)

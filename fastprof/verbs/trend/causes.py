@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 
 from fastprof.bridges import INPUT_LABELS
 from fastprof.core._typing import Any, NamedTuple
@@ -24,7 +25,6 @@ from fastprof.verbs.trend.series import Points
 from fastprof.verbs.trend.sums import Profile, Sums
 
 _PROFILES = 4  # read on each side of a change
-_POINTS = 5  # changes at different points that are explained
 _DEEPEST = 16  # functions of a path
 _LISTED = 3
 _LEAST = 0.1  # share of the change of what is listed
@@ -45,15 +45,17 @@ def explained(
 ) -> dict[int, tuple[Cause, ...]]:
     """By number of the finding.  Reads some profiles before and after each of the first changes again."""
     found: dict[int, tuple[Cause, ...]] = {}
-    read: dict[int, dict[str, Any]] = {}
+    read: dict[tuple[object, ...], dict[str, Any]] = {}
     for i, one in enumerate(findings):
-        at = one.change.at
-        if at not in read and len(read) < _POINTS:
-            read[at] = _differences(points, at, chosen)
+        change = one.change
         mine: list[Cause] = [*_of_labels(one, sums, points, over)]
-        if at in read:
-            name, file, *_ = names_of(sums.rows.keys[one.change.row])
-            mine = [*_paths(name, read[at].get("arc")), *_lines(name, file, read[at].get("line")), *mine]
+        only = next((tuple(cause.text.split("=", 1)) for cause in mine if cause.kind == "label"), None)
+        # a drift is compared after its end
+        sides = change.at, change.end if change.kind == "drift" and change.end < len(points.names) else change.at, only
+        if sides not in read:
+            read[sides] = _differences(points, *sides, chosen)
+        name, file, *_ = names_of(sums.rows.keys[change.row])
+        mine = [*_paths(name, read[sides].get("arc")), *_lines(name, file, read[sides].get("line")), *mine]
         if mine:
             found[i] = tuple(mine)
     return found
@@ -62,10 +64,17 @@ def explained(
 # ---- callers and lines
 
 
-def _differences(points: Points, at: int, chosen: Options) -> dict[str, Any]:
-    """The differences of profiles around a point by line and by call, as far as profiles have them."""
-    before = [p.path for of in reversed(points.profiles[:at]) for p in of if is_file(p.path)][:_PROFILES]
-    after = [p.path for of in points.profiles[at:] for p in of if is_file(p.path)][:_PROFILES]
+def _differences(
+    points: Points, first: int, last: int, only: tuple[str, ...] | None, chosen: Options
+) -> dict[str, Any]:
+    """The differences by line and by call of profiles before the point `first` and from `last` on, as far as profiles
+    have them.  `only`: of profiles with this label, a key and a value."""
+
+    def some(sides: Iterable[Sequence[Profile]]) -> list[Any]:
+        of = (p for side in sides for p in side if is_file(p.path) and (not only or p.labels.get(only[0]) == only[1]))
+        return [p.path for p in islice(of, _PROFILES)]
+
+    before, after = some(reversed(points.profiles[:first])), some(points.profiles[last:])
     if not before or not after:
         return {}
     known = {option.key for option in options_of_diff() if option not in INPUT_LABELS}

@@ -43,11 +43,12 @@ def found(
     inclusive: Sequence[Change],
     keys: Sequence[Key],
     calls: Callable[[], dict[int, set[int]] | None],
+    n_points: int,
 ) -> list[Finding]:
     """All findings.  `calls`: gives the callees of each row; None if they are unknown."""
     shifts, left = _shifts(own, keys)
     findings = shifts + [Finding(change, 0) for change in left]
-    return _origins(findings, inclusive, calls)
+    return _origins(findings, inclusive, calls, n_points)
 
 
 # ---- cost that moved
@@ -126,10 +127,45 @@ def _alike(a: bytes, b: bytes) -> float:
 # ---- origins of inclusive costs
 
 
+class _Levels:
+    """The levels of rows at each point, as their changes have them: what changed a caller's cost, and when."""
+
+    def __init__(self, changes: Iterable[Change], n_points: int) -> None:
+        self._n, self._of = n_points, dict[int, list[float]]()  # by row: differences of sums
+        for change in sorted(changes, key=lambda one: one.at):
+            self.add(change)
+
+    def add(self, change: Change) -> None:
+        """Add a change, which is not before those of its row that are known."""
+        sums, more = self._of.setdefault(change.row, [0.0] * (self._n + 1)), change.after - change.before
+        at, end, so_far = change.at, min(change.end, self._n), 0.0
+        for i in range(at, self._n):
+            if change.kind == "drift":
+                so_far += more * min(1.0, (i - at + 1) / max(1, end - at))
+            elif change.kind == "step" or i < end:
+                so_far += more
+            sums[i + 1] += so_far
+
+    def differences(self, change: Change, start: int) -> dict[int, float]:
+        """By row: by how much its level differs between the points from `start` to a change, and those after it."""
+        first, last = change.at, min(change.end, self._n)
+        if change.kind == "drift" and last < self._n:
+            first, last = last, self._n
+        if not start < change.at or not first < last:
+            return {}
+        return {
+            row: (sums[last] - sums[first]) / (last - first) - (sums[change.at] - sums[start]) / (change.at - start)
+            for row, sums in self._of.items()
+        }
+
+
 def _origins(
-    findings: list[Finding], inclusive: Sequence[Change], calls: Callable[[], dict[int, set[int]] | None]
+    findings: list[Finding],
+    inclusive: Sequence[Change],
+    calls: Callable[[], dict[int, set[int]] | None],
+    n_points: int,
 ) -> list[Finding]:
-    """Attach changes of inclusive cost to the change of self cost that causes them.  Of the rest, the deepest ones are
+    """Attach changes of inclusive cost to the changes of self cost that cause them.  Of the rest, the deepest ones are
     findings, with the callers under them."""
     if not inclusive:
         return findings
@@ -138,26 +174,59 @@ def _origins(
     def is_below(row: int, caller: int) -> bool:
         return callees is None or row in _reached(callees, caller)
 
-    under: dict[int, list[tuple[int, Change]]] = {}
-    left = []
-    for change in inclusive:
-        causes = [
-            (one.size, i)
-            for i, one in enumerate(findings)
-            if one.column == 0 and _agree(one, change) and is_below(one.change.row, change.row)
-        ]
-        own = [i for _, i in causes if findings[i].change.row == change.row]
-        if own:
-            continue
-        if causes:
-            under.setdefault(max(causes)[1], []).append((change.row, change))
-        elif not any(_is_of_shift(one, change, is_below) for one in findings):
-            left.append(change)
-    findings = [
-        one._replace(others=one.others + tuple(sorted(under.get(i, ()), key=lambda o: o[1].before)))
+    findings = [*findings]
+    rows = [{one.change.row, *(row for row, _ in one.others if one.is_shift)} for one in findings]
+    levels = _Levels((c for f in findings for c in (f.change, *(o for _, o in f.others if f.is_shift))), n_points)
+    starts = _starts(inclusive)
+    # the deepest first: they cost least
+    for change in sorted(inclusive, key=lambda one: (one.before + one.after, one.at)):
+        below = {row for row in set().union(*rows) if is_below(row, change.row)}
+        origin = _origin(change, findings, rows, below, levels.differences(change, starts[change.row, change.at]))
+        if origin is None:
+            findings.append(Finding(change, 1))
+            rows.append({change.row})
+            levels.add(change)
+        elif not findings[origin].is_shift and findings[origin].change.row != change.row:
+            one = findings[origin]
+            if change.row not in {row for row, _ in one.others}:
+                findings[origin] = one._replace(others=(*one.others, (change.row, change)))
+    return findings
+
+
+def _starts(changes: Iterable[Change]) -> dict[tuple[int, int], int]:
+    """By row and point of a change: where the level before it begins."""
+    found: dict[tuple[int, int], int] = {}
+    last: dict[int, int] = {}
+    for one in sorted(changes, key=lambda one: one.at):
+        found[one.row, one.at] = last.get(one.row, 0)
+        last[one.row] = one.at if one.kind == "step" else one.end
+    return found
+
+
+def _origin(
+    change: Change, findings: Sequence[Finding], rows: Sequence[set[int]], below: set[int], by_row: dict[int, float]
+) -> int | None:
+    """The number of the finding that explains most of a change of inclusive cost; None: none does.
+
+    That is one at the same point, or those of the rows `below`, which together differ by half as much or more.
+    """
+    b = change.after - change.before
+    near = [
+        (one.size, i)
         for i, one in enumerate(findings)
+        if abs(one.change.at - change.at) <= _NEAR
+        and rows[i] & below
+        and (one.is_shift or ((one.change.after - one.change.before) * b > 0 and one.size >= _EXPLAINED * abs(b)))
     ]
-    return findings + _deepest(left, is_below)
+    if near:
+        own = [i for _, i in near if findings[i].change.row == change.row]
+        return own[0] if own else max(near, key=lambda one: (not findings[one[1]].is_shift, one))[1]
+    mine = {row: by_row.get(row, 0.0) * (1 if b > 0 else -1) for row in below}
+    if sum(mine.values()) < _EXPLAINED * abs(b):
+        return None
+    most = max(mine, key=mine.__getitem__)
+    at_once = [i for i, of in enumerate(rows) if most in of]
+    return min(at_once, key=lambda i: abs(findings[i].change.at - change.at))
 
 
 def _reached(callees: dict[int, set[int]], caller: int) -> set[int]:
@@ -171,37 +240,6 @@ def _reached(callees: dict[int, set[int]], caller: int) -> set[int]:
             todo += new
         callees[key] = seen
     return callees[key]
-
-
-def _agree(finding: Finding, change: Change) -> bool:
-    """Whether a change of self cost may be the cause of one of inclusive cost."""
-    one = finding.change
-    if abs(one.at - change.at) > _NEAR or finding.is_shift:
-        return False
-    a, b = one.after - one.before, change.after - change.before
-    return a * b > 0 and abs(a) >= _EXPLAINED * abs(b)
-
-
-def _is_of_shift(finding: Finding, change: Change, is_below: Callable[[int, int], bool]) -> bool:
-    """Whether an inclusive cost changed because cost moved."""
-    if not finding.is_shift or abs(finding.change.at - change.at) > _NEAR:
-        return False
-    rows = [finding.change.row, *(row for row, _ in finding.others)]
-    return change.row in rows or any(is_below(row, change.row) for row in rows)
-
-
-def _deepest(left: list[Change], is_below: Callable[[int, int], bool]) -> list[Finding]:
-    findings: list[Finding] = []
-    for change in sorted(left, key=lambda one: (one.before + one.after, one.at)):
-        for i, one in enumerate(findings):
-            a, b = one.change.after - one.change.before, change.after - change.before
-            near = abs(one.change.at - change.at) <= _NEAR
-            if near and a * b > 0 and abs(a) >= _EXPLAINED * abs(b) and is_below(one.change.row, change.row):
-                findings[i] = one._replace(others=(*one.others, (change.row, change)))
-                break
-        else:
-            findings.append(Finding(change, 1))
-    return findings
 
 
 def growth(before: float, after: float) -> float:

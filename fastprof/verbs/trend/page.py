@@ -9,11 +9,12 @@ from itertools import pairwise
 from math import log2
 
 from fastprof.core.errors import printable
-from fastprof.core.messages import counted
-from fastprof.verbs.trend.result import Finding, Trend, figure_of, percent, sure
+from fastprof.verbs.trend.result import Finding, Trend, figure_of, first_of, fitted, percent, sure
 from fastprof.verbs.trend.series import mean_of
 
 _LONGEST = 160  # characters of a name
+_PATH = 240  # of a call path
+_OTHERS, _COMMITS = 5, 50  # that are listed
 _WIDTH, _HEIGHT, _LEFT = 640, 130, 70  # of a chart
 _MOST_DOTS = 400
 _CELLS = 120  # columns of the heat map
@@ -22,6 +23,7 @@ _STYLE = """\
 body{font:14px system-ui,sans-serif;margin:1.5em;max-width:72em}
 section{border-top:1px solid #8886;padding:.6em 0}
 h1,h2,p,li,summary,th{overflow-wrap:anywhere}
+h1{font-size:1.3em}
 h2{font-size:1.05em;margin:.3em 0}
 svg{display:block;max-width:100%}
 svg text{font:11px system-ui,sans-serif;fill:currentColor}
@@ -30,6 +32,7 @@ svg text{font:11px system-ui,sans-serif;fill:currentColor}
 table{border-collapse:collapse}td,th{text-align:left;font-weight:normal;padding:1px 8px 1px 0;white-space:nowrap}
 table th{white-space:normal;min-width:12em;max-width:30em}
 p,li{max-width:60em}
+div{overflow-x:auto;margin:1em 0}a{color:inherit}td.n{text-align:right}.titles{color:GrayText}
 summary{cursor:pointer}
 iframe{width:100%;height:40em;border:1px solid #8886}
 """
@@ -37,37 +40,53 @@ iframe{width:100%;height:40em;border:1px solid #8886}
 
 def page(found: Trend, compared: Mapping[int, str]) -> str:
     """The whole page.  `compared`: by number of a finding, a frame with both profiles."""
-    points, shown = found.points, figure_of(found)
-    over = "" if found.over == "order" else f" over {found.over}"
-    title = f"{counted(found.inputs, 'profile')} at {counted(len(points), 'point')}{over}"
-    if points:
-        title += f", {points[0].name} to {points[-1].name}"
+    shown = figure_of(found)
     more = found.n_found - len(found.findings)
-    charts = [_section(found, one, shown, compared.get(i, "")) for i, one in enumerate(found.findings)]
+    charts = [_section(found, i, shown, compared.get(i, "")) for i in range(len(found.findings))]
     last = f"<p>... {more:,} more findings</p>" if more else ""
     none = "" if found.findings else "<p>No function changed by more than the noise.</p>"
+    title = _text(found.title)
     return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{_text(title)}</title>\n'
-        f"<style>\n{_STYLE}</style></head>\n<body>\n<h1>{_text(title)}</h1>\n{none}"
-        f"{''.join(charts)}{last}{_heat_map(found, shown)}\n</body></html>\n"
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
+        f"<style>\n{_STYLE}</style></head>\n<body>\n<h1>{title}</h1>\n{none}{_overview(found, shown)}{last}"
+        f"{''.join(charts)}{_heat_map(found, shown)}\n</body></html>\n"
     )
 
 
-def _section(found: Trend, one: Finding, shown: Callable[[float], str], compared: str) -> str:
+def _overview(found: Trend, shown: Callable[[float], str]) -> str:
+    """The findings as a table; each name leads to its chart."""
+    rows = [
+        f'<tr><th><a href="#f{i}">{_text(one.shown_name)}</a></th><td class="n">{percent(one.change)}</td>'
+        f"<td>{_text(one.since)}</td><td>{shown(one.before)} &rarr; {shown(one.after)}</td><td>{one.shown_kind}</td>"
+        f"<td>{escape(sure(one.p))}</td></tr>"
+        for i, one in enumerate(found.findings)
+    ]
+    titles = "".join(f"<td>{title}</td>" for title in ("", "change", "since", "before and after", "kind", "sure"))
+    return f'<div><table><tr class="titles">{titles}</tr>{"".join(rows)}</table></div>' if rows else ""
+
+
+def _section(found: Trend, i: int, shown: Callable[[float], str], compared: str) -> str:
+    one = found.findings[i]
     title = f"{_text(one.shown_name)}: {percent(one.change)} since {_text(one.since)}"
     where = " ".join(filter(None, (one.label, one.file, one.object)))
     facts = f"{shown(one.before)} &rarr; {shown(one.after)}, {one.kind}, {one.cost} cost, {escape(sure(one.p))}"
-    notes = [f"<li>{_text(cause.text)}{_share(cause.share)}</li>" for cause in one.causes]
+    notes = [_note(fitted(cause.text, _PATH), _share(cause.share), cause.text) for cause in one.causes]
     if one.others:
-        what = "cost went to" if one.kind == "cost shift" else "callers"
-        notes.append(f"<li>{what}: {_text(', '.join(other.name for other in one.others[:20]))}</li>")
+        what = "cost went to " if one.kind == "cost shift" else "callers: "
+        names = first_of([other.name for other in one.others], _OTHERS)
+        notes.append(_note(f"{what}{names}"))
     if one.left:
-        notes.append(f"<li>left to test: {_text(' '.join(one.left[:50]))}</li>")
+        notes.append(_note(f"left to test: {first_of(one.left, _COMMITS)}"))
     both = f"<details><summary>{_text(one.last_good)} and {_text(one.since)} compared</summary>{compared}</details>"
     return (
-        f'<section><h2 title="{_text(where)}">{title}</h2>\n'
+        f'<section id="f{i}"><h2 title="{_text(where)}">{title}</h2>\n'
         f"<p>{facts}</p>\n{_chart(found, one, shown)}\n<ul>{''.join(notes)}</ul>{both if compared else ''}</section>\n"
     )
+
+
+def _note(text: str, share: str = "", whole: str = "") -> str:
+    title = f' title="{escape(printable(whole))}"' if whole not in ("", text) else ""
+    return f"<li{title}>{escape(printable(text))}{share}</li>"
 
 
 def _share(share: float | None) -> str:

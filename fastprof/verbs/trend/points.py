@@ -42,6 +42,11 @@ class Over:
         if self.key == "":
             raise usage_error("{--over:=}label: is not followed by the key of a label")
 
+    def settle(self, labels: Iterable[Mapping[str, str]]) -> None:
+        """`date` and `time` are labels if inputs have them."""
+        if self.needs_time() and any(self.word in of for of in labels):
+            self.key, self.word = self.word, "label"
+
     def needs_time(self) -> bool:
         return self.word in ("date", "time")
 
@@ -107,7 +112,7 @@ class Order:
     """The order of points by name."""
 
     def __init__(self, over: Over, order: str | None) -> None:
-        self._over = over
+        self.over = over
         if order is not None and over.key is None:
             raise usage_error("{--order} sorts the values of a label, not {--over:=}{over}", over=over.word)
         self.listed = _listed(order) if order is not None else None
@@ -136,9 +141,9 @@ class Order:
             if len(missing) == len(names):
                 raise usage_error("{--order:=}{order} lists none of: {names}", order=self.source, names=some(names))
             return sorted((name for name in names if name not in missing), key=lambda name: places[name] or 0)
-        if self._over.word != "order" and all(map(_NUMBERED.fullmatch, names)):
+        if self.over.word != "order" and all(map(_NUMBERED.fullmatch, names)):
             return sorted(names, key=natural)
-        if self._over.key is not None and len(names) > 1 and all(map(_HASH.fullmatch, names)):
+        if self.over.key is not None and len(names) > 1 and all(map(_HASH.fullmatch, names)):
             log.warn(REPORTED["unsorted-commits"])
         return names
 

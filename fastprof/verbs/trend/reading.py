@@ -33,6 +33,7 @@ def read(
     Errors: FastprofError; UsageError for options without effect.
     """
     labels = InputLabels(chosen)
+    all_: list[Profile] = []
     found_: list[tuple[str, Profile]] = []
     without: list[str] = []
     last: FastprofError | None = None
@@ -59,19 +60,21 @@ def read(
             profiles = [*one_by_one(run, times)]
             if key:
                 sums.keep_run(run, times)
-        for profile in profiles:
-            name = over.name(profile.name, profile.labels, profile.time_ns)
-            if name is None:
-                without.append(profile.name)
-            else:
-                found_.append((name, profile))
+        all_ += profiles
+    over.settle(profile.labels for profile in all_)
+    for profile in all_:
+        name = over.name(profile.name, profile.labels, profile.time_ns)
+        if name is None:
+            without.append(profile.name)
+        else:
+            found_.append((name, profile))
     if last and not sums.n_read:
         raise none_can_be_read(last.message())
     for option in known:
         if sums.n_read and sums.unused.get(option.key) == sums.n_read and option not in bridges.INPUT_LABELS:
             raise usage_error("{option} has no effect on any input", option=spelled(option.flag))
     sums.check_per()
-    what = "date" if over.needs_time() else f"label {over.key}"
+    what = f"label {over.key}" if over.key else "date"
     if without and not found_:
         raise usage_error("{--over:=}{over}: no input has a {what}", over=over.given, what=what)
     if without:

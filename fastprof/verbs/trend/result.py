@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.errors import UsageError
 from fastprof.core.log import Log
+from fastprof.core.messages import counted
 from fastprof.verbs.trend.causes import Cause
+from fastprof.verbs.trend.series import mean_of
 
 if TYPE_CHECKING:
     from fastprof.verbs.trend.table import SeriesTable
+
+
+_BARS = "▁▂▃▄▅▆▇█"
+_WIDE = 24  # characters of a sparkline
 
 
 class Row(NamedTuple):
@@ -118,6 +124,16 @@ class Trend(NamedTuple):
     rows: list[Line]  # with `rows`: the first, the highest cost first
     log: Log
 
+    @property
+    def title(self) -> str:
+        """What was compared, in a line."""
+        n = len(self.points)
+        over = "" if self.over == "order" else f" over {self.over.removeprefix('label:')}"
+        span = f", {self.points[0].name} to {self.points[-1].name}" if n > 1 else ""
+        found = f"{counted(self.n_found, 'finding')} in {counted(self.n_rows, self.by.partition(':')[0])}"
+        profiles = sum(point.profiles for point in self.points)
+        return f"{counted(profiles, 'profile')} at {counted(n, 'point')}{over}{span}: {found}"
+
     def table(self, name: str = "series") -> SeriesTable:
         """The table `series` (docs/trend.md) as an Arrow stream: of `rows`, a row for each point."""
         from fastprof.verbs.trend.table import SeriesTable
@@ -150,6 +166,41 @@ def figure_of(found: Trend) -> Callable[[float], str]:
         return "0" if not value else f"{percent:.1f} %" if percent >= 1 else f"{percent:.2g} %"
 
     return share
+
+
+def with_(one: Finding, shown: Callable[[str], str] = str) -> str:
+    """Where the cost went, or the callers whose cost changed with it.  `shown`: a name as text."""
+    if not one.others:
+        return ""
+    return (
+        f"{'to' if one.kind == 'cost shift' else 'callers'} {first_of([shown(other.name) for other in one.others], 2)}"
+    )
+
+
+def first_of(names: Sequence[str], n: int) -> str:
+    more = f" and {len(names) - n:,} more" if len(names) > n else ""
+    return ", ".join(names[:n]) + more
+
+
+def fitted(path: str, most: int) -> str:
+    """A call path, without its middle if it has more than `most` characters."""
+    names = path.split(" > ")
+    for n in range(len(names) - 2, 0, -1):
+        if len(path) <= most:
+            break
+        path = " > ".join([names[0], "...", *names[-n:]])
+    return path
+
+
+def sparkline(values: Sequence[float | None]) -> str:
+    """A character for each point, or for the mean of several; a blank where all are missing."""
+    n = min(_WIDE, len(values))
+    means = [mean_of(values[i * len(values) // n : (i + 1) * len(values) // n]) for i in range(n)]
+    known = [mean for mean in means if mean is not None] or [0.0]
+    low, high = min(known), max(known)
+    low = min(low, 0.8 * high)  # small changes are not drawn like large ones
+    span = (high - low) or 1
+    return "".join(" " if mean is None else _BARS[min(7, int(8 * (mean - low) / span))] for mean in means)
 
 
 def percent(change: float | None) -> str:
