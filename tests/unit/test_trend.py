@@ -185,8 +185,8 @@ def test_excursions(tmp_path: Path, lasts: int, kind: str) -> None:
 
 
 def test_callers_of_what_drifts_and_returns(tmp_path: Path) -> None:
-    """A drift to another level is one, not lasting noise; inclusive costs that change at its end, and at the end of what
-    went away, are no findings of callers."""
+    """A drift to another level is one, not lasting noise.  Inclusive costs that change at its end, and at the end of
+    what went away, are no findings of callers."""
     rng = random.Random(7)
     for point in range(60):
         ramp = 1 + 0.4 * min(1.0, max(0.0, (point - 15) / 15))
