@@ -154,7 +154,7 @@ def test_every_option_has_a_flag_of_its_own_and_an_owner() -> None:
 
 @pytest.mark.parametrize("page", [page for page, commands in COMMANDS.items() if commands])
 def test_commands_are_understood(
-    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for i, command in enumerate(COMMANDS[page]):
         # folders such as /mnt/image are made below here
@@ -184,7 +184,7 @@ def test_commands_are_understood(
             shutil.copy(CORPUS / INPUTS[".prof"], "dumps/one.prof")
             assert main(["batch", "plan", "dumps/", "-q", "-o", "dumps.plan"]) == 0
         code = main(words)
-        said = capsys.readouterr().err
+        said = capfd.readouterr().err
         assert not code or re.search(LACKS, said), f"{command}: {code}: {said}"
 
 
