@@ -242,7 +242,7 @@ static double of_ramp(const double *x, uint32_t n, double a, double b, double *l
 struct fp_trend_ramp fp_trend_ramp(const double *x, uint32_t n) {
     enum { GRID = 16 };
     struct fp_trend_ramp best = {.squares = HUGE_VAL};
-    double levels[2];
+    double levels[2] = {0};
     for (uint32_t i = 0; i < GRID; i++)
         for (uint32_t k = i + 1; k <= GRID; k++) {
             const double a = (double)i * (n - 1) / GRID, b = (double)k * (n - 1) / GRID;

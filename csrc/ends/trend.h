@@ -68,8 +68,8 @@ struct fp_trend {
 
 /* Sets `common` to how much the typical series has grown at each point, so that a series that grew does not seem to
  * shrink all others when they are shares of one total; changes that are within the noise are 1.  Series are weighted by
- * level, none with more than a twentieth.  FP_DONE. */
-int fp_trend_common(struct fp_trend *t, double *common);
+ * level, none with more than a twentieth, and none of `without` (by series; NULL: all count).  FP_DONE. */
+int fp_trend_common(struct fp_trend *t, const uint8_t *without, double *common);
 
 /* Divides the values of each point by these factors, which are not 0.  FP_DONE. */
 int fp_trend_divide(struct fp_trend *t, const double *by);

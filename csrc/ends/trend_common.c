@@ -47,7 +47,7 @@ static double mean_of_alike(const struct fp_trend *t, const uint32_t *chosen, co
     return all > 0 ? sum / all : around;
 }
 
-int fp_trend_common(struct fp_trend *t, double *common) {
+int fp_trend_common(struct fp_trend *t, const uint8_t *without, double *common) {
     const uint32_t n = t->n_points, most = TYPICAL;
     double *levels = fp_scratch((size_t)t->n_series + 1, sizeof *levels), *keys, total = 0;
     double *scratch = fp_scratch((size_t)n + 1, sizeof *scratch);
@@ -56,6 +56,7 @@ int fp_trend_common(struct fp_trend *t, double *common) {
     for (uint32_t i = 0; i < n; i++) common[i] = 1;
     for (uint32_t f = 0; f < t->n_series; f++) {
         const double *x = t->values + (size_t)f * n;
+        if (without && without[f]) continue;
         for (uint32_t i = 0; i < n; i++) levels[f] += isnan(x[i]) ? 0 : x[i] / n;
     }
     keys = fp_scratch((size_t)t->n_series + 1, sizeof *keys);

@@ -12,7 +12,7 @@ from fastprof.cli import arguments, print_message
 from fastprof.cli.budget import Answer, print_answer, refuse_output
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import Screen, markdown_text, print_csv, print_rest, print_table, shortened_by, text_of
+from fastprof.cli.text import Screen, cut, markdown_text, print_csv, print_rest, print_table, shortened_by, text_of
 from fastprof.core._typing import Any
 from fastprof.core.engine import Format
 from fastprof.core.errors import FastprofError, UsageError, printable
@@ -37,6 +37,7 @@ FAILED = 4  # exit code of --fail-over
 _ROWS = 200  # of the heat map of a page
 _SERIES = 1000  # of a table of series
 _COMPARED = 3  # pairs of profiles in a page
+_NAME = 24  # characters of a name in the last column
 _PATH = 160  # characters of a call path where the screen has no width
 
 
@@ -251,14 +252,14 @@ def _print_findings(found: Trend, screen: Screen, *, short: bool) -> None:
         ("kind", [one.shown_kind for one in rows]),
         ("sure", [sure(one.p) for one in rows]),
         ("trend", [sparkline(one.values) for one in rows]),
-        ("with", [with_(one, lambda name: shortened.get(name, name)) for one in rows]),
+        ("with", [with_(one, lambda name: cut(shortened.get(name, name), _NAME)) for one in rows]),
     ]
     columns = [column for column in columns if any(column[1])]
     titles = [title for title, _ in columns]
     print_table(
         [titles, *zip(*(cells for _, cells in columns), strict=True)],
         right=[titles.index("change")],
-        narrow=[i for i in (0, titles.index("since"), len(titles) - 1) if titles[i] != "trend"],
+        narrow=[titles.index("since"), 0],
         optional=[titles.index(title) for title in ("with", "trend") if title in titles],
         shares=[None, *(one.after - one.before if one.is_worse else None for one in rows)],
         screen=screen,

@@ -75,7 +75,7 @@ static void renumber(struct program *g, struct costs *c, uint32_t *marks, double
 static void test(struct fp_trend *t) {
     struct fp_trend_change found[CHANGES];
     double common[PROFILES];
-    fp_trend_common(t, common);
+    fp_trend_common(t, NULL, common);
     fp_trend_divide(t, common);
     fp_trend_noise(t);
     fp_trend_test(t);

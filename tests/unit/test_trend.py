@@ -34,6 +34,18 @@ def test_only_the_function_that_grew_is_found(tmp_path: Path) -> None:
     assert [(one.name, one.since) for one in found.findings if one.cost == "self"] == [("f0", "012")]
 
 
+def test_many_that_grow_together(tmp_path: Path) -> None:
+    """A compiler makes a third of all functions slower: the others do not seem faster."""
+    rng = random.Random(5)
+    for point in range(30):
+        grown = 1.2 if point >= 17 else 1
+        rows = [f"main;f{i} {poisson(rng, 9000 * (grown if i % 3 == 0 else 1))}" for i in range(36)]
+        (tmp_path / f"{point:02d}.folded").write_text("\n".join(rows) + "\n")
+    found = fastprof.trend(str(tmp_path)).findings
+    assert sorted(one.name for one in found) == sorted(f"f{i}" for i in range(0, 36, 3))
+    assert all(one.change is not None and 17 < one.change < 23 for one in found)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_noise_is_no_finding(tmp_path: Path, seed: int) -> None:
     assert not over_points(written(tmp_path / "runs", 40, {}, seed=seed)).findings

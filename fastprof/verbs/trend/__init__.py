@@ -303,6 +303,8 @@ def _found(sums: Sums, points: Points, order: Order, chosen: Options, log: Log) 
     alpha = chosen[SIGNIFICANCE] / (1 + both)  # of each test
     own = Series(sums, points, rows, 0, per=per)
     changes = own.changes(alpha) if n > 1 else []
+    if per is None and own.refine({change.row for change in changes}):
+        changes = own.changes(alpha)
     noise, is_sampled, values = own.noise, own.is_sampled, {change.row: own.values(change.row) for change in changes}
     largest = _by_cost(sums, rows)[: chosen[ROWS]]
     lines = [Line(*names_of(sums.rows.keys[row]), own.values(row), None) for row in largest]

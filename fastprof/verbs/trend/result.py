@@ -172,9 +172,9 @@ def with_(one: Finding, shown: Callable[[str], str] = str) -> str:
     """Where the cost went, or the callers whose cost changed with it.  `shown`: a name as text."""
     if not one.others:
         return ""
-    return (
-        f"{'to' if one.kind == 'cost shift' else 'callers'} {first_of([shown(other.name) for other in one.others], 2)}"
-    )
+    is_shift = one.kind == "cost shift"
+    names = first_of([shown(other.name) for other in one.others], 1 + is_shift)
+    return f"{'to' if is_shift else 'callers'} {names}"
 
 
 def first_of(names: Sequence[str], n: int) -> str:

@@ -167,10 +167,28 @@ class Series:
         if like:
             self.common = like.common
         elif shares:
-            lib.fp_trend_common(self._c, self.common)
+            lib.fp_trend_common(self._c, ffi.NULL, self.common)
         else:
             self.common[0 : self._n] = [1.0] * self._n
         lib.fp_trend_divide(self._c, self.common)
+
+    def refine(self, rows: Iterable[int]) -> bool:
+        """Test again, with the growth of the typical row as it is without `rows`, which changed.  False: these have so
+        little of the cost that nothing was done."""
+        places = {self._place[row] for row in rows}
+        levels = [max(0.0, self._series[i].level) for i in range(len(self.rows))]
+        if sum(levels[i] for i in places) < _LARGE * sum(levels):
+            return False
+        without, more = ffi.new("uint8_t[]", len(self.rows)), ffi.new("double[]", self._n)
+        for i in places:
+            without[i] = 1
+        lib.fp_trend_common(self._c, without, more)
+        lib.fp_trend_divide(self._c, more)
+        for i in range(self._n):
+            self.common[i] *= more[i]
+        lib.fp_trend_noise(self._c)
+        lib.fp_trend_test(self._c)
+        return True
 
     def forget(self) -> None:
         """Free the values."""
@@ -239,6 +257,7 @@ def _usual(profiles: Iterable[Profile]) -> float:
     return found[len(found) // 2] if found else 0.0
 
 
+_LARGE = 0.05  # share of the cost of rows that changed from which the typical row is sought without them
 _BY_COST = 0.9  # the part of the probability that is divided by cost; the rest by number
 _AMONG_MANY = 0.25
 _MOST_P = 0.02  # of the first change of a series
