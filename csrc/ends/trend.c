@@ -240,12 +240,12 @@ static double of_ramp(const double *x, uint32_t n, double a, double b, double *l
 }
 
 struct fp_trend_ramp fp_trend_ramp(const double *x, uint32_t n) {
-    enum { GRID = 16 };
+    const uint32_t grid = 16;
     struct fp_trend_ramp best = {.squares = HUGE_VAL};
     double levels[2] = {0};
-    for (uint32_t i = 0; i < GRID; i++)
-        for (uint32_t k = i + 1; k <= GRID; k++) {
-            const double a = (double)i * (n - 1) / GRID, b = (double)k * (n - 1) / GRID;
+    for (uint32_t i = 0; i < grid; i++)
+        for (uint32_t k = i + 1; k <= grid; k++) {
+            const double a = (double)i * (n - 1) / grid, b = (double)k * (n - 1) / grid;
             const double left = b - a < 5 ? HUGE_VAL : of_ramp(x, n, a, b, levels);
             if (left < best.squares) best = (struct fp_trend_ramp){levels[0], levels[1], a, b, left};
         }

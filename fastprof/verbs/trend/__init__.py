@@ -181,7 +181,7 @@ def series(
 
 
 class _Lines(Sequence[Line]):
-    """All rows, made when they are asked for."""
+    """All rows.  Each is made when it is read."""
 
     def __init__(self, keys: Sequence[Key], rows: list[int], of: list[Series]) -> None:
         self._keys, self._rows, self._of = keys, rows, of

@@ -34,8 +34,6 @@ def read(
     """
     labels = InputLabels(chosen)
     all_: list[Profile] = []
-    found_: list[tuple[str, Profile]] = []
-    without: list[str] = []
     last: FastprofError | None = None
 
     def labels_of(name: str) -> dict[str, str]:
@@ -61,13 +59,7 @@ def read(
             if key:
                 sums.keep_run(run, times)
         all_ += profiles
-    over.settle(profile.labels for profile in all_)
-    for profile in all_:
-        name = over.name(profile.name, profile.labels, profile.time_ns)
-        if name is None:
-            without.append(profile.name)
-        else:
-            found_.append((name, profile))
+    found_, without = _placed(all_, over)
     if last and not sums.n_read:
         raise none_can_be_read(last.message())
     for option in known:
@@ -80,3 +72,16 @@ def read(
     if without:
         log.warn(REPORTED["pointless-inputs"], n=len(without), what=what, first=without[0])
     return found_
+
+
+def _placed(profiles: Sequence[Profile], over: Over) -> tuple[list[tuple[str, Profile]], list[str]]:
+    """The profiles with their points, and names of those that have none."""
+    over.settle(profile.labels for profile in profiles)
+    found, without = list[tuple[str, Profile]](), list[str]()
+    for profile in profiles:
+        name = over.name(profile.name, profile.labels, profile.time_ns)
+        if name is None:
+            without.append(profile.name)
+        else:
+            found.append((name, profile))
+    return found, without
