@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from threading import Event, Thread
 
@@ -18,11 +19,12 @@ class Bar:
     """Progress of `total` bytes, or other items, in a line on standard error that is redrawn.
 
     day1.prof:  42% [########            ] 16.8 of 40.0 MB read, 8.4 MB/s, 0:02 left
-    day1.prof: 40.0 MB read, processing for 0:12
+    day1.prof:  99% [################### ] 40.0 MB read, processing for 0:12
+    day1.prof: 100% [####################] 40.0 MB read and processed
     50% [##########          ] 1,000 of 2,000 profiles, 310 profiles/s, 0:03 left
 
-    Work on an input goes on when its bytes are read: then the line has no share, but the time that this takes, redrawn
-    by a thread until `close`.
+    Work on an input goes on when its bytes are read: then the line has the time that this takes, redrawn by a thread
+    until `close`, which shows 100 % unless the work failed.
     """
 
     def __init__(self, total: int, label: str = "", *, unit: str = "") -> None:
@@ -53,7 +55,12 @@ class Bar:
             if now >= self._next:
                 self._next = now + _EVERY
                 minutes, seconds = divmod(int(now - self._is_read_at), 60)
-                self._show(f"{self._label}: {self.total / 1e6:,.1f} MB read, processing for {minutes}:{seconds:02}")
+                self._show_read(_WIDTH - 1, 0.99, f", processing for {minutes}:{seconds:02}")
+
+    def _show_read(self, full: int, share: float, text: str) -> None:
+        """When all bytes are read."""
+        bar = f"{share:4.0%} [{'#' * full}{' ' * (_WIDTH - full)}]"
+        self._show(f"{self._label}: {bar} {self.total / 1e6:,.1f} MB read{text}")
 
     def _show(self, text: str) -> None:
         self._write(text[: (terminal_width(fd=2) or 80) - 1])
@@ -89,4 +96,6 @@ class Bar:
         self._closed.set()
         if self._thread is not None:
             self._thread.join()
+            if self._is_shown and sys.exc_info()[0] is None:
+                self._show_read(_WIDTH, 1.0, " and processed")
         self.clear()

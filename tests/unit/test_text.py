@@ -144,7 +144,7 @@ def test_a_bar_waits_half_a_second(capsys: pytest.CaptureFixture[str], monkeypat
 def test_a_bar_shows_work_after_the_last_byte(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A share of 100 % while the work goes on would say that it is done."""
+    """100 % is what is done: not while the work goes on, and not if it failed."""
     now, drawn = 7.0, threading.Event()
     monkeypatch.setattr("time.monotonic", lambda: now)
     monkeypatch.setattr("fastprof.cli.bar._EVERY", 0.001)
@@ -155,7 +155,20 @@ def test_a_bar_shows_work_after_the_last_byte(
     assert drawn.wait(30)
     bar.close()
     out = capsys.readouterr().out
-    assert "a.prof: 40.0 MB read, processing for 1:15\n" in out and "%" not in out and out.endswith("\n\n")
+    *going, done, erased = out.splitlines()
+    assert {*going} == {f"a.prof:  99% [{19 * '#'} ] 40.0 MB read, processing for 1:15"} and erased == ""
+    assert done == f"a.prof: 100% [{20 * '#'}] 40.0 MB read and processed"
+    bar = Bar(40_000_000, "a.prof")
+    drawn.clear()
+    now = 200.0
+    bar.move(40_000_000)
+    assert drawn.wait(30)
+    with pytest.raises(ValueError, match="damaged"):
+        try:
+            raise ValueError("damaged")
+        finally:
+            bar.close()
+    assert "100%" not in capsys.readouterr().out
 
 
 def test_wide_letters_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:
