@@ -146,6 +146,21 @@ def test_states_beside_samples_are_the_timeline(name: str, options: dict[str, An
     assert {thread for thread, *_ in states} & {*page.head["threads"]}
 
 
+@pytest.mark.parametrize("name", ["switch", "sched"])
+def test_times_off_the_cpu_are_states_of_threads(name: str, tmp_path: Path) -> None:
+    """As long, by thread, as perf.data's value off-cpu; no two of a thread overlap."""
+    path = CORPUS / f"recordings/{name}.data"
+    report(path, tmp_path / "page.html")
+    page = Page(tmp_path / "page.html")
+    sums, last = dict[str, float](), dict[str, float]()
+    for thread, begin, state, duration in rows_of(page, "state", "begin", "duration"):
+        assert state == "off-cpu" and begin >= last.get(thread, 0)
+        last[thread] = begin + duration
+        sums[thread] = sums.get(thread, 0) + duration
+    rows = fastprof.top(path, by="thread", value="off-cpu", n=0).rows
+    assert sorted(sums.values()) == sorted(row.self for row in rows if row.self) and len(sums) > 1
+
+
 def test_what_lasts_too_long_does_not_hide_samples(tmp_path: Path) -> None:
     """A monitor of 101 years, in a recording of some milliseconds."""
     report(CORPUS / "jfr/good/made-clock-and-durations.jfr", tmp_path / "page.html")

@@ -33,31 +33,47 @@ static void leave_out_short(struct fp_spans *s) {
     s->n = n;
 }
 
-/* Ends the innermost call of a thread. */
-static int end_call(struct fp_spans *s, uint32_t thread, uint64_t time) {
-    struct fp_spans_thread *t = &s->threads[thread];
-    fp_open_leave(s->open, &t->calls, thread);
-    const uint32_t depth = t->calls.n;
-    const uint64_t start = t->starts[depth], duration = time - start;
-    if (duration < s->pixel) {
-        s->left_out++;
-        return 0;
-    }
-    while (s->n >= s->room) {
-        if (s->pixel > UINT64_MAX / 2) { /* only a damaged clock makes so many calls last centuries: drop any */
-            s->left_out++;
-            return 0;
-        }
+/* Keeps a call unless it is too short. */
+static void keep(struct fp_spans *s, struct fp_spans_call call) {
+    while (s->n >= s->room && call.duration >= s->pixel && s->pixel <= UINT64_MAX / 2) {
         s->pixel += s->pixel / 4 + 1;
         leave_out_short(s);
     }
-    if (duration < s->pixel) {
+    /* without room only if a damaged clock makes so many calls last centuries */
+    if (call.duration < s->pixel || s->n >= s->room) {
         s->left_out++;
-        return 0;
+        return;
     }
     fp_array_room(&s->spans, &s->cap, (uint64_t)s->n + 1, sizeof *s->spans);
-    s->spans[s->n++] = (struct fp_spans_call){start, duration, thread, t->calls.functions[depth], depth};
-    return 0;
+    s->spans[s->n++] = call;
+}
+
+/* Ends the innermost call of a thread. */
+static void end_call(struct fp_spans *s, uint32_t thread, uint64_t time) {
+    struct fp_spans_thread *t = &s->threads[thread];
+    fp_open_leave(s->open, &t->calls, thread);
+    const uint32_t depth = t->calls.n;
+    const uint64_t start = t->starts[depth];
+    keep(s, (struct fp_spans_call){start, time - start, thread, t->calls.functions[depth], depth});
+}
+
+static void reach(struct fp_spans *s, uint64_t first, uint64_t last) {
+    if (first < s->first_time) s->first_time = first;
+    if (last > s->last_time) s->last_time = last;
+}
+
+int fp_spans_put_values(struct fp_spans *s, const struct fp_batch *in, uint32_t value, uint32_t function,
+                        struct fp_err *err) {
+    const int64_t *values = in->values + (size_t)value * in->cap;
+    for (uint32_t i = 0; i < in->n && value < in->n_values; i++) {
+        const uint64_t start = in->time[i];
+        if (values[i] <= 0 || !start || !in->thread[i] || start > UINT64_MAX - (uint64_t)values[i]) continue;
+        if (in->thread[i] >= s->model->threads.n)
+            return fp_unknown_id(err, "the thread of a row", in->thread[i], s->model->threads.n);
+        reach(s, start, start + (uint64_t)values[i]);
+        keep(s, (struct fp_spans_call){start, (uint64_t)values[i], in->thread[i], function, 0});
+    }
+    return FP_DONE;
 }
 
 int fp_spans_put(struct fp_spans *s, const struct fp_batch *in, struct fp_err *err) {
@@ -71,8 +87,7 @@ int fp_spans_put(struct fp_spans *s, const struct fp_batch *in, struct fp_err *e
         struct fp_spans_thread *t = &s->threads[thread];
         const uint64_t time = in->time[i] > t->last_time ? in->time[i] : t->last_time;
         t->last_time = time;
-        if (time < s->first_time) s->first_time = time;
-        if (time > s->last_time) s->last_time = time;
+        reach(s, time, time);
         if (op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS) {
             fp_open_enter(s->open, &t->calls, thread, function);
             fp_array_room(&t->starts, &t->cap_starts, t->calls.n, sizeof *t->starts);

@@ -41,6 +41,11 @@ void fp_spans_free(struct fp_spans *s);
 /* Adds the rows of a timeline batch.  FP_DONE, FP_E_MALFORMED (a thread that the model does not have). */
 int fp_spans_put(struct fp_spans *s, const struct fp_batch *in, struct fp_err *err);
 
+/* Adds the rows of a stacks batch that have a time and a positive value `value`, nanoseconds from that time on, as
+ * calls of `function`, such as times off the CPU.  FP_DONE, FP_E_MALFORMED. */
+int fp_spans_put_values(struct fp_spans *s, const struct fp_batch *in, uint32_t value, uint32_t function,
+                        struct fp_err *err);
+
 /* After the last batch: ends the open calls, and sorts all by thread, begin and depth.  FP_DONE. */
 int fp_spans_end(struct fp_spans *s);
 

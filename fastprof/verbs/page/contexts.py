@@ -42,6 +42,7 @@ from fastprof.verbs.page.tracks import Tracks
 
 _MOST_CALLS = 250_000  # kept while a timeline is read: more than fit the page
 _MOST_SAMPLES = 400_000  # the same of samples with times
+_OFF_CPU = "off-cpu"  # the value type of times between switches, as of perf.data
 _LEAST_CONTEXTS = 1 << 16  # kept while they are added up: more than a page shows
 _LABEL_BYTES = 8 + 8  # per sum of fp_context_labels: its row and index entry
 _CONTEXT_BYTES = 12 + 22 + 8  # per node of fp_contexts: its row, index entry and total
@@ -93,6 +94,8 @@ class Shown:
         self.estimated = False
         self.times: Times | None = None
         self.tracks = None if compared else Tracks(model)
+        self._waits: Times | None = None  # off-CPU time, as calls of one function
+        self._waiting: dict[int, tuple[int, int]] = {}  # by part: the value that is off-CPU time, -1: none; that function
         self._lines = owned(ffi.new("struct fp_first_lines *"), lib.fp_first_lines_clear, "the lines of functions")
         self._contexts = self._new_project(per_thread=not compared)
         self._functions = self._new_project(per_thread=False)  # costs are added up once, not for each thread
@@ -233,6 +236,7 @@ class Shown:
                 self._fits(lib.fp_project_put(project, batch.c, of, self._err))
             self._fits(lib.fp_context_labels_put(self.labels.c, self._contexts, batch.c, of, self._err))
             if view == "stacks":
+                self._put_waits(batch)
                 self._fits(lib.fp_context_times_put(self.in_time, self._contexts, batch.c, of, chosen[batch.part]))
             full = is_full(room, batch.c.n, *projects)
             if at_once or full or self._has_many_labels():
@@ -243,6 +247,19 @@ class Shown:
         self._take_contexts()
         if functions:
             self._take_functions(functions, side)
+
+    def _put_waits(self, batch: Batch) -> None:
+        """Samples with off-CPU time state when their thread waited."""
+        if not self.in_time.room or self.tracks is None:
+            return
+        if batch.part not in self._waiting:
+            names = [type_.name for type_ in self._model.parts[batch.part].value_types]
+            found = (names.index(_OFF_CPU), self._model.function(_OFF_CPU)) if _OFF_CPU in names else (-1, 0)
+            self._waiting[batch.part] = found
+        value, function = self._waiting[batch.part]
+        if value >= 0:
+            self._waits = self._waits or Times(self._model)
+            self._waits.put_waits(batch, value, function)
 
     def _take_contexts(self) -> None:
         """Add the contexts so far, and drop their stacks."""
@@ -306,6 +323,9 @@ class Shown:
         for costs in self.costs:
             costs.end()
         self._fits(lib.fp_contexts_end(self.contexts))
+        if self._waits is not None and self.tracks is not None:
+            self._waits.end()
+            self.tracks.states = self._waits
         if self.times is not None:
             self.times.end()
             if self.n_calls:
@@ -443,6 +463,10 @@ class Times:
             self.ticks_per_second = clock
         self.mixed |= clock != self.ticks_per_second
         self._fits(lib.fp_spans_put(self.c, batch.c, self._err))
+
+    def put_waits(self, batch: Batch, value: int, function: int) -> None:
+        """Add the nanoseconds of a value of samples, from their times on, as calls of a function."""
+        self._fits(lib.fp_spans_put_values(self.c, batch.c, value, function, self._err))
 
     def end(self) -> None:
         self._fits(lib.fp_spans_end(self.c))

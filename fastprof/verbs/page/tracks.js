@@ -6,7 +6,7 @@ const COUNTERS = "[counters]";  // the group, where threads have a name
 const MOST_NAMES = 5;  // of events in a text
 // The kinds of states: hue and strength in colours.js, what the legend calls them.
 const STATES = [[/\bgc|garbage|safepoint|vmoperation/i, 4, 5, "GC, safepoints"], [/running|on.?cpu/i, 2, 5, "running"], [/runnable|ready|created/i, 1, 4, "runnable"],
-  [/block|wait|park|sleep|monitor|lock|stopped|contend/i, 0, 2, "waiting"], [/file|socket|\bi\/?o\b/i, 5, 4, "files, sockets"], [/(?:)/, 3, 3, "other states"]];
+  [/block|wait|park|sleep|monitor|lock|stopped|contend|off.?cpu/i, 0, 2, "waiting"], [/file|socket|\bi\/?o\b/i, 5, 4, "files, sockets"], [/(?:)/, 3, 3, "other states"]];
 
 // A value with its unit: bytes, times, a share (1 is 100 %), or any text.
 const numberFormatOf = new Intl.NumberFormat("en-US", {maximumSignificantDigits: 5});
@@ -258,7 +258,7 @@ class TrackTable {
     holder.hidden = !this.rows.length && !flame.range;
     const text = (value, i) => this.rows[i].kind === "counter" ? counterText(value, this.rows[i].of.unit) : "";
     this.table.show([
-      {title: "values", width: 58, value: i => this.rows[i].n, write: i => exact(this.rows[i].n)},
+      {title: "values", width: 66, value: i => this.rows[i].n, write: i => exact(this.rows[i].n)},
       {title: "least", width: 78, value: i => this.rows[i].least ?? -Infinity, write: i => text(this.rows[i].least, i)},
       {title: "most, time", width: 94, value: i => this.rows[i].most ?? -Infinity, write: i => this.rows[i].kind === "state" ? this.page.timeText(this.rows[i].most) : text(this.rows[i].most, i)},
       {title: "name", width: 0, value: i => i, fill: (cell, i) => {
