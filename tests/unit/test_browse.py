@@ -249,3 +249,24 @@ def test_input_that_cannot_be_browsed() -> None:
         browse([LABELLED] * 3)
     with pytest.raises(UsageError, match="applies to two inputs"):
         browse([LABELLED], pair="exact")
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "expected"),
+    [
+        ("java/util/HashMap.get", 21, "java/util/HashMap.get"),
+        ("java/util/HashMap.get", 20, "HashMap.get"),
+        ("java.util.concurrent.Exchanger.run", 20, "Exchanger.run"),
+        ("run (/usr/lib/python3/threading.py:3)", 22, "run (threading.py:3)"),
+        ("Work$$Lambda+0x7a08/623247230.run", 33, "Work$$Lambda+0x7a08/623247230.run"),
+        ("Work$$Lambda+0x7a08/623247230.run", 9, "run"),
+        ("std::vector<int>::operator/(int)", 24, "std::vector...ator/(int)"),
+        ("some::name::space::method", 8, "method"),
+        ("[libc.so.6+0x1234]", 8, "[li...4]"),
+    ],
+)
+def test_names_that_do_not_fit_keep_their_last_part(name: str, width: int, expected: str) -> None:
+    pytest.importorskip("textual")
+    from fastprof.cli.browser import lines
+
+    assert lines.shown(name, width) == expected

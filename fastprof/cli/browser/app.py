@@ -16,6 +16,7 @@ from fastprof.cli.browser.lines import Lines, shown
 from fastprof.cli.browser.table import ORDERS, CallList, FunctionTable
 from fastprof.cli.browser.tree import TreeView
 from fastprof.cli.text import percent
+from fastprof.core import lazy_re as re
 from fastprof.core.errors import printable
 from fastprof.core.figures import quantity
 from fastprof.core.function_names import Place
@@ -24,6 +25,7 @@ from fastprof.core.units import SIZES
 from fastprof.verbs.browse import EVERYTHING, NO_VALUE, Browsed, Event, Selection, change_of, pattern
 
 VIEWS = ("tree", "flame", "functions")
+_WIDE = 100  # columns of a window whose lists of calls have bars
 
 
 class Browser(App[None]):
@@ -119,6 +121,8 @@ class Browser(App[None]):
             else:
                 tree, figures = browsed.tree(self.event, self.selection), self._figures("incl.", "self")
                 (self.query_one(TreeView) if view == "tree" else self.query_one(FlameView)).begin(tree, figures)
+                if view == "tree" and self.chosen:
+                    self.query_one(TreeView).mark(self.chosen)
             self._mark_matches()
         self.query_one("#columns", Static).update(self._columns())
 
@@ -202,7 +206,9 @@ class Browser(App[None]):
             name = f" {shown(place.name, room)}   {shown(where, width // 3)}"
             found = self.browsed.calls(place, self.event, self.selection)
             for widget, calls in zip(lists, found, strict=True):
-                widget.begin(calls, self._figures("incl."))
+                figures = self._figures("incl.")
+                figures.has_bars = self.size.width >= _WIDE
+                widget.begin(calls, figures)
                 head = f"{widget.figures.head()} {counted(len(calls), str(widget.id)[:-1])}"
                 self.query_one(f"#{widget.id}-head", Static).update(head)
         self.query_one("#name", Static).update(name)
@@ -316,7 +322,9 @@ class Browser(App[None]):
             if at is not None and at >= 0:
                 self._select(self.selection._replace(thread=at - 1))
 
-        texts = [f"all {len(self.browsed.threads):,}", *self.browsed.threads]
+        process = re.match(r"process \d+, |[^:]+: ", self.browsed.threads[0] if self.browsed.threads else "")
+        one = process[0] if process and all(name.startswith(process[0]) for name in self.browsed.threads) else ""
+        texts = [f"all {len(self.browsed.threads):,}", *(name[len(one) :] for name in self.browsed.threads)]
         self.push_screen(Chooser("Thread", texts, self.selection.thread + 1), chosen)
 
     def action_label(self) -> None:
@@ -339,12 +347,12 @@ class Browser(App[None]):
     def action_keys(self) -> None:
         keys = (
             "1 tree, 2 flame graph, 3 functions",
-            "arrows move; right unfolds and left folds a line of the tree; Enter does either",
+            "arrows move; in the tree right unfolds, left folds, Enter either",
             "flame graph: Enter zooms, Backspace zooms out, Esc shows everything",
-            "/ searches; n and N go to the next and the previous match; an empty search ends it",
-            "s sorts: functions by self, inclusive, calls, name; the tree by cost or name",
+            "/ searches; n and N: next and previous match; empty: no search",
+            "s sorts functions (self, inclusive, calls, name) and the tree",
             "v value type, t thread, l label",
-            "Tab goes to callers and callees, Enter chooses one; d shows or hides them",
+            "Tab goes to callers and callees, Enter follows; d hides them",
             "q quits",
         )
         self.push_screen(Chooser("Keys", keys, 0))

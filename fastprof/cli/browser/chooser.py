@@ -24,7 +24,7 @@ class Chooser(ModalScreen[int]):
     ]
     DEFAULT_CSS = """
     Chooser { align: center middle; }
-    Chooser > Vertical { width: 70%; max-width: 100; height: 70%; border: round $accent; background: $surface; }
+    Chooser > Vertical { width: 94%; max-width: 100; height: 70%; border: round $accent; background: $surface; }
     Chooser Static { padding: 0 1; }
     """
 

@@ -9,7 +9,7 @@ from fastprof.cli.text import percent
 from fastprof.core.figures import Scale
 from fastprof.verbs.browse import Event, change_of
 
-_WIDTH = 12
+_LEAST = 9  # columns of a figure
 _BAR = " ▏▎▍▌▋▊▉█"
 _BAR_WIDTH = 8
 
@@ -29,6 +29,8 @@ class Figures:
         self.compared = len(event.columns) > 1
         self._base = max(map(abs, total), default=0)
         self._scales = [Scale.of(0, event.unit or event.name)] * len(titles)
+        self._widths = [[_LEAST] * (1 + self.compared) for _ in titles]
+        self.has_bars = True
 
     def fit(self, columns: Iterable[Iterable[int]]) -> None:
         """Choose units that fit the costs of each cost column."""
@@ -36,15 +38,21 @@ class Figures:
         self._scales = []
         for column in columns:
             costs = [*column]
-            self._scales.append(Scale.of(max(map(abs, costs), default=0), unit, costs))
+            largest = max(map(abs, costs), default=0)
+            self._scales.append(Scale.of(largest, unit, costs))
+            least = max(_LEAST, len(self._scales[-1](largest)) + self.compared)
+            words = self._words(len(self._scales) - 1)
+            self._widths[len(self._scales) - 1] = [max(least, len(word)) for word in words]
+
+    def _words(self, column: int) -> list[str]:
+        title, unit = self._titles[column], self._scales[column].unit
+        return [f"{word} {unit}".strip() for word in ([f"Δ {title}", f"new {title}"] if self.compared else [title])]
 
     def head(self) -> str:
-        words = []
-        for scale, title in zip(self._scales, self._titles, strict=True):
-            more = [f"Δ {title}", f"new {title}"] if self.compared else [title]
-            words += [f"{word} {scale.unit}".strip() for word in more]
-        shares = ["Δ %" if self.compared else f"{self._titles[0]} %"]
-        return " ".join([*(padded(word, 7) for word in shares), " " * _BAR_WIDTH, *(padded(w, _WIDTH) for w in words)])
+        found = [padded("Δ %" if self.compared else f"{self._titles[0]} %", 7), *([" " * _BAR_WIDTH] * self.has_bars)]
+        for column, widths in enumerate(self._widths):
+            found += map(padded, self._words(column), widths)
+        return " ".join(found)
 
     def share(self, costs: Sequence[int]) -> float:
         """Of the total; of two profiles the change as a share of the larger total."""
@@ -55,14 +63,15 @@ class Figures:
         share = self.share(costs[0])
         style = (MORE if share > 0 else LESS if share < 0 else "") if self.compared else ""
         sign = "+" if self.compared and share > 0 else ""
-        found = [(padded(sign + percent(share), 7) + " ", style), (bar(share) + " ", style or "cyan")]
-        for scale, of in zip(self._scales, costs, strict=True):
+        found = [(padded(sign + percent(share), 7) + " ", style)]
+        found += [(bar(share) + " ", style or "cyan")] * self.has_bars
+        for scale, of, widths in zip(self._scales, costs, self._widths, strict=True):
             if self.compared:
                 change = change_of(of)
-                found.append((padded("+" * (change > 0) + scale(change), _WIDTH) + " ", style))
-            found.append((padded(scale(of[-1]), _WIDTH) + " ", ""))
+                found.append((padded("+" * (change > 0) + scale(change), widths[0]) + " ", style))
+            found.append((padded(scale(of[-1]), widths[-1]) + " ", ""))
         return found
 
     @property
     def width(self) -> int:
-        return 8 + _BAR_WIDTH + 1 + (_WIDTH + 1) * len(self._titles) * (1 + self.compared)
+        return 8 + (_BAR_WIDTH + 1) * self.has_bars + sum(width + 1 for widths in self._widths for width in widths)

@@ -17,16 +17,30 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from fastprof.cli.text import cut
+from fastprof.core import lazy_re as re
+from fastprof.core.elided import shortened
 from fastprof.core.errors import printable
 
 Part = tuple[str, str]  # a text and its style
 MORE, LESS, DIM, FOUND = "red", "dodger_blue1", "dim", "bold black on yellow"
+# java/util/HashMap.get and java.util.HashMap.get: HashMap.get; run (/usr/lib/a.py:3): run (a.py:3); not operator/ and
+# classes of lambdas
+_PATHS = re.compile(r"(?<![\w.$@+~%-])(?:\w+://)?/?(?:(?!operator/)[\w.$@+~%-]+/)+(?=[A-Za-z_$(*])")
+_PACKAGES = re.compile(r"(^|[\s(<,;])(?:[a-z_][\w$]*\.){2,}(?=[A-Z])")
+_OWN = re.compile(r"(?!\[).*(?:::|[./])(?!(?:part|constprop|isra|cold|lto_priv|llvm|func)\b)([A-Za-z_~][^.:/]*)")
+_LITTLE = 12  # columns
 _CURSOR = Style(bgcolor="#264f78", bold=True)
 
 
 def shown(text: str, width: int) -> str:
-    """A name that fits: it loses arguments, template arguments, then its middle."""
+    """A name that fits: it loses arguments, template arguments, directories and packages, then its middle; where little
+    fits its last part stays, as on the page."""
     text = printable(text)
+    if len(text) > width:
+        text = _PACKAGES.sub(r"\1", _PATHS.sub("", shortened(text, width))) or text
+    if len(text) > width < _LITTLE and (own := _OWN.fullmatch(text)):
+        text = own[1]
+        return text if len(text) <= width else text[: max(width, 0)]
     return cut(text, width) if width > 4 else text[: max(width, 0)]
 
 

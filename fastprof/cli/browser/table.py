@@ -11,7 +11,8 @@ from fastprof.core.messages import counted
 from fastprof.verbs.browse import PRUNED, Call, Row, change_of
 
 ORDERS = ("self", "inclusive", "calls", "name")
-_CALLS = 12  # columns
+_CALLS = 9  # columns
+_NAME = 16  # of a name, before the number of its calls is shown
 
 
 def _basename(path: str) -> str:
@@ -86,4 +87,6 @@ class CallList(Lines):
         name = call.place.name if call.place else PRUNED
         counts = f"  {counted(call.calls, 'call')}" if call.calls else ""
         room = width - self.figures.width
+        if room - len(counts) < min(_NAME, len(name)):
+            counts = ""
         return [*self.figures.parts(call.costs), (shown(name, room - len(counts)), ""), (counts, DIM)]

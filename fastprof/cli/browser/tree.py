@@ -41,6 +41,11 @@ class TreeView(Lines):
         self._unfold(0)
         self.show(len(self.nodes), 0)
 
+    def mark(self, place: Place) -> None:
+        """Put the cursor at the first line of a function, if it has one."""
+        at = next((i for i, node in enumerate(self.nodes) if node.place == place), self.cursor)
+        self.show(len(self.nodes), at)
+
     def _children(self, node: Node) -> list[Node]:
         children = self.contexts.children(node)
         return sorted(children, key=lambda child: child.title) if self.by_name else children
