@@ -1,9 +1,75 @@
 // What flame graphs consist of: the boxes of a tree, and of calls in time order.  groups.js has those of grouped contexts.
 //
 // A box is {x, width, row, id, fn}; x and width are shares of everything.  A run also has the contexts or calls in it,
-// `many`, and the `range` that a click zooms to; its id is negative.
+// `many`, and the `range` that a click zooms to; its id is negative.  Those of trees have `count` and `sample`, too.
 const runId = first => -2 - first;
 const sumOf = (box, figures) => (box.many || [box.id]).reduce((sum, i) => sum + figures[i], 0);
+
+// The runs of a picture: neighbours too narrow to draw, and below them their callees, a box in each row.  All are found in one
+// pass over the tree, whose nodes come after their callers; `many` is made when something asks for it.
+class Runs {
+  constructor(tree) {
+    this.tree = tree;
+    this.found = [null];  // by number
+  }
+  add(many) {
+    const {tree} = this, left = tree.x(many[0]);
+    this.of ??= new Uint32Array(tree.n);  // by node: the number of its box, 0: none
+    const box = this.box(left, tree.depth[many[0]]);
+    let sum = 0;
+    for (const i of many) {
+      this.of[i] = box.number;
+      sum += tree.weight[i];
+    }
+    box.range = [left, left + sum / (tree.weight[0] || 1)];
+  }
+  box(x, row) {
+    const box = new RunBox(this, x, row, this.found.length);
+    this.found.push(box);
+    return box;
+  }
+  boxes() {
+    const {tree: {parent, weight, n}, of, found} = this, whole = weight[0] || 1;
+    for (let i = 1; of && i < n; i++) {
+      if (!weight[i]) continue;
+      let box;
+      if (of[i]) box = found[of[i]];
+      else if (of[parent[i]]) {
+        const above = found[of[parent[i]]];
+        box = above.below ??= this.box(above.x, above.row + 1);
+        box.range = above.range;
+        of[i] = box.number;
+      } else continue;
+      if (box.count % box.step === 0) box.take(i);
+      box.count++;
+      box.width += weight[i] / whole;
+    }
+    return found.slice(1);
+  }
+  // The nodes of each box.
+  lists() {
+    if (this.known) return this.known;
+    const {of, found} = this, known = this.known = found.map(box => box && new Uint32Array(box.count)), n = new Uint32Array(found.length);
+    for (let i = 1; i < of.length; i++) if (of[i]) known[of[i]][n[of[i]]++] = i;
+    return known;
+  }
+}
+// sample: nodes from all of it, twice SAMPLES at most
+class RunBox {
+  constructor(runs, x, row, number) {
+    Object.assign(this, {runs, x, row, number, width: 0, count: 0, fn: NONE, sample: [], step: 1, range: null, below: null, id: 0});
+  }
+  take(i) {
+    if (!this.count) this.id = runId(i);
+    if (this.sample.length === 2 * SAMPLES) {
+      this.sample = this.sample.filter((_, at) => at % 2 === 0);
+      this.step *= 2;
+      if (this.count % this.step) return;
+    }
+    this.sample.push(i);
+  }
+  get many() { return this.runs.lists()[this.number]; }
+}
 
 // The boxes of a tree.
 class TreeBoxes {
@@ -15,14 +81,14 @@ class TreeBoxes {
   }
   visible(from, to, least) {
     const {tree} = this, {left, weight, child, children, depth, fn} = tree, whole = weight[0] || 1;
-    const found = [], stack = [0];
+    const found = [], stack = [0], runs = new Runs(tree);
     while (stack.length) {
       const i = stack.pop();
       tree.laid(i);
       found.push({x: left[i], width: tree.width(i), row: depth[i], id: i, fn: fn[i]});
       let first = -1;  // of neighbours that are narrow
       const end = c => {
-        if (first >= 0) this.addNarrow(found, stack, tree.isByWeight ? children.subarray(first, c) : children.subarray(first, c).filter(j => weight[j]));
+        if (first >= 0) this.addNarrow(runs, stack, tree.isByWeight ? children.subarray(first, c) : children.subarray(first, c).filter(j => weight[j]));
         first = -1;
       };
       let c = child[i];
@@ -39,35 +105,11 @@ class TreeBoxes {
       }
       end(c);
     }
-    return found;
+    return [...found, ...runs.boxes()];
   }
-  addNarrow(found, stack, run) {
+  addNarrow(runs, stack, run) {
     if (run.length === 1) stack.push(run[0]);
-    else if (run.length) this.addRun(found, run);
-  }
-  addRun(found, many) {
-    const {tree} = this, {weight, child, children, depth} = tree, left = tree.x(many[0]), whole = weight[0] || 1;
-    let row = depth[many[0]], range;
-    many = many.slice().sort();  // as they are in memory
-    while (many.length) {
-      let all = 0, most = 0, n = 0;
-      for (let m = 0; m < many.length; m++) {
-        const i = many[m];
-        all += weight[i];
-        most += child[i + 1] - child[i];
-      }
-      range ??= [left, left + all / whole];
-      found.push({x: left, width: all / whole, row: row++, id: runId(many[0]), fn: NONE, many, range});
-      const below = new Uint32Array(most);
-      for (let m = 0; m < many.length; m++) {
-        const i = many[m];
-        for (let c = child[i]; c < child[i + 1]; c++) {
-          below[n] = children[c];
-          if (weight[children[c]]) n++;
-        }
-      }
-      many = below.subarray(0, n);
-    }
+    else if (run.length) runs.add(run);
   }
   cost(box, k) { return sumOf(box, this.tree.total[k]); }
   matches(box, matches) { return box.many ? box.many.some(i => matches[this.tree.fn[i]]) : matches[box.fn]; }

@@ -74,8 +74,12 @@ class Colours {
     for (let fn = 0; fn < areas.length; fn++) sums[numbers[fn]] += areas[fn];
     return this.keysOf[kind].map((key, number) => [key, sums[number], number]).filter(([, sum]) => sum).sort((a, b) => b[1] - a[1]);
   }
-  // The largest groups of a tree get distinct hues, the others grey.
-  arrange(tree) {
+  // The largest groups of a tree get distinct hues, the others grey.  of: what is shown; for the same the hues stay, so that
+  // hiding a function changes no colour.
+  arrange(tree, of) {
+    const key = `${of}\n${this.kind}`;
+    if (of !== undefined && key === this.arrangedFor) return;
+    this.arrangedFor = key;
     this.hues = new Map();
     this.version++;
     const numbers = this.numberOf[this.kind];
@@ -95,10 +99,10 @@ class Colours {
   hueOf(fn) { return fn === NONE ? -1 : this.hueTable[fn]; }
   // Fill and text.
   of(box) {
-    const {page} = this, theme = page.theme(), matches = page.matches(), {fn, many} = box;
+    const {page} = this, theme = page.theme(), matches = page.matches(), {fn} = box;
     if (matches) return page.isMatch(box) ? MATCH[theme] : GREY[theme];
     if (this.kind === "change") return this.changed(page.change(box));
-    if (many) return this.mean(box, theme);
+    if (box.sample || box.many) return this.mean(box, theme);
     const hue = this.hueOf(fn);
     return hue < 0 ? GREY[theme] : SHADES[theme][hue][Math.round((STEPS - 1) * Math.min(1, Math.max(0, page.own(box))))].fill;
   }
@@ -106,10 +110,10 @@ class Colours {
   mean(box, theme) {
     const key = `${theme} ${this.version}`;
     if (box.mean?.key === key) return box.mean.fill;
-    const step = Math.max(1, Math.floor(box.many.length / SAMPLES)), sum = [0, 0, 0];
+    const parts = box.sample || box.many, step = Math.max(1, Math.floor(parts.length / SAMPLES)), sum = [0, 0, 0];
     let n = 0;
-    for (let at = 0; at < box.many.length; at += step, n++) {
-      const part = box.many[at], hue = this.hueOf(box.areFunctions ? part : this.page.fnOf(part)), rgb = hue < 0 ? GREY_RGB[theme] : SHADES[theme][hue][STEPS >> 1].rgb;
+    for (let at = 0; at < parts.length; at += step, n++) {
+      const part = parts[at], hue = this.hueOf(box.areFunctions ? part : this.page.fnOf(part)), rgb = hue < 0 ? GREY_RGB[theme] : SHADES[theme][hue][STEPS >> 1].rgb;
       for (let c = 0; c < 3; c++) sum[c] += rgb[c];
     }
     const rgb = sum.map(c => Math.round(c / n));

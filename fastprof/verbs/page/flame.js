@@ -129,8 +129,9 @@ class Flame {
       if (fn === view.chosen && fn !== NONE && wide >= 4) frames.push([left, y, wide - gap, front, wide < 9 ? 1 : 2, thick]);
       else if (path.has(id) && wide >= 4) frames.push([left, y, wide - gap, front, 1, thick]);
       if (id === this.hovered || id === this.focused) frames.push([left, y, wide - gap, accent, 2, thick]);
-      if (wide > 24 && high > 12) labels.push([box.many ? `${exact(box.many.length)} small boxes` : view.label(fn, id), left, y, wide - gap, text, high, Boolean(box.many)]);
-      this.drawn.push({id, fn, row, width: w, many: box.many, range: box.range, at: box.at, from: box.from, x: left, y, w: wide, h: high});
+      const n = box.count ?? box.many?.length ?? 0;
+      if (wide > 24 && high > 12) labels.push([n ? `${exact(n)} small boxes` : view.label(fn, id), left, y, wide - gap, text, high, n > 0]);
+      this.drawn.push({id, fn, row, width: w, get many() { return box.many; }, range: box.range, at: box.at, from: box.from, x: left, y, w: wide, h: high});
     }
     for (const [fill, list] of fills) {
       pen.fillStyle = fill;

@@ -159,7 +159,7 @@ const begin = async () => {
       kindChosen = first.kind = colours.bestKind(view.tree);
       if (!isKindGiven) colours.kind = kinds.value = first.kind;
     }
-    colours.arrange(view.tree);
+    colours.arrange(view.tree, `${state.thread} ${labels.id} ${shownColumns()} ${transforms.roots()}`);
     rowGroups.forget();
     if (state.order === "sandwich" && state.centre < 0) state.centre = state.chosen >= 0 ? state.chosen : answer.largest(1)[0] ?? -1;
     flame.show(boxesOf(state.order));

@@ -76,6 +76,8 @@ class Transforms {
     });
   }
   get id() { return JSON.stringify(this.steps); }
+  // Those that leave contexts out.
+  roots() { return JSON.stringify(this.steps.filter(([kind]) => kind === "focus" || kind === "subtree")); }
   get isActive() { return this.steps.length > 0; }
   // For the address, and back.
   address() { return this.steps.map(([kind, what]) => what ? `${kind}:${what}` : kind); }
