@@ -95,7 +95,7 @@ class Shown:
         self.times: Times | None = None
         self.tracks = None if compared else Tracks(model)
         self._waits: Times | None = None  # off-CPU time, as calls of one function
-        self._waiting: dict[int, tuple[int, int]] = {}  # by part: the value that is off-CPU time, -1: none; that function
+        self._waiting: dict[int, tuple[int, int]] = {}  # by part: its value, -1: none; that function
         self._lines = owned(ffi.new("struct fp_first_lines *"), lib.fp_first_lines_clear, "the lines of functions")
         self._contexts = self._new_project(per_thread=not compared)
         self._functions = self._new_project(per_thread=False)  # costs are added up once, not for each thread
