@@ -8,7 +8,7 @@ self s  2.13  1.50 ms
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from fastprof.core._typing import NamedTuple
 from fastprof.core.units import SIZES, TIMES
@@ -92,3 +92,10 @@ def quantity(value: int, unit: str = "") -> str:
         return f"{value:,}" if unit in ("", "count") else f"{value:,} {unit}"
     scale = Scale.of(value, unit)
     return f"{scale(value)} {scale.unit}" if value else "0"
+
+
+def of_value(costs: Sequence[int], name: str, unit: str) -> str:
+    """Costs of a value type: "1.74 s of cpu", "14 Ir", "127 MiB → 131 MiB of alloc_space"."""
+    if unit.lower() in UNITS and unit != name:
+        return f"{' → '.join(quantity(cost, unit) for cost in costs)} of {name}"
+    return f"{' → '.join(f'{cost:,}' for cost in costs)} {name}{'' if unit in ('', 'count', name) else f' {unit}'}"

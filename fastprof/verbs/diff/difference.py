@@ -93,6 +93,7 @@ class Difference(Record):
 
     def _repr_html_(self) -> str:
         """For notebooks: the changed rows, with figures as `diff` prints them, exact ones on hovering."""
+        from fastprof.core.figures import of_value
         from fastprof.core.html import figures, notes, table
 
         k = self.shown
@@ -122,8 +123,9 @@ class Difference(Record):
         scaled = [figures([row[i] for row in cells], value.unit or value.name, whole) for i in range(5)]
         titles = [*(f"{name} {unit}".strip() for name, (unit, _) in zip(costs, scaled, strict=True)), *head[5:]]
         cells = [(*(column[at] for _, column in scaled), *row[5:]) for at, row in enumerate(cells)]
-        of = f"{value.name} {value.unit}".strip()
-        caption = f"{self.old} and {self.new}: {value.old:,} and {value.new:,} {of}"
+        old, new = os.path.basename(self.old), os.path.basename(self.new)
+        names = f"{old} → {new}" if old != new else f"{self.old} → {self.new}"
+        caption = f"{names}: {of_value([value.old, value.new], value.name, value.unit)}"
         return table([titles[i] for i in kept], ([row[i] for i in kept] for row in cells), caption) + notes(self.log)
 
     def columns(self, rows: list[Change] | None = None) -> dict[str, list[Any]]:

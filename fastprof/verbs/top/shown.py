@@ -6,6 +6,7 @@ import os
 
 from fastprof.core._typing import Any
 from fastprof.core.arrow_column import stream_of
+from fastprof.core.figures import of_value
 from fastprof.core.html import figures, frame, notes, table
 from fastprof.verbs.function_costs import Durations
 from fastprof.verbs.top import Top
@@ -60,7 +61,6 @@ def html(found: Top) -> str:
     kept = [name for name in cells if name != "cumulated_share" and any(cell not in (None, "") for cell in cells[name])]
     if "inclusive" not in kept:
         kept = [name for name in kept if name != "inclusive_share"]
-    of = f"{found.value.name} {found.value.unit}".strip()
-    caption = f"{', '.join(found.inputs)}: {found.total:,} {of}"
+    caption = f"{', '.join(map(os.path.basename, found.inputs))}: {of_value([found.total], found.value.name, found.value.unit)}"
     rows = zip(*(cells[name] for name in kept), strict=True)
     return table([head.get(name, name) for name in kept], rows, caption) + notes(found.log)
