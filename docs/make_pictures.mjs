@@ -37,10 +37,10 @@ async function shot(name, height, url, ready, shown) {
     await page.open(url);
     await ready(page);
     await pause(1500);      // what moves comes to rest
-    if (shown) writeFileSync(join(target, name + '.txt'), (await page.value(shown)).join('\n') + '\n');
     const {data} = await page.send('Page.captureScreenshot', {format: 'png'});
     writeFileSync(made('large.png'), Buffer.from(data, 'base64'));
     shrink(name);
+    if (shown) writeFileSync(join(target, name + '.txt'), (await page.value(shown)).join('\n') + '\n');
   }, '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1');
 }
 
@@ -55,6 +55,7 @@ const SHOWN = `(() => {
   const {flame, view} = fastprof, share = x => Math.round(1000 * x / flame.holder.clientWidth);
   const boxes = flame.drawn.filter(d => d.w > 4).map(d => [d.row, share(d.x), share(d.w),
     d.many ? d.many.length + ' small ones' : view.name(d.fn, d.id)].join(' '));
+  for (const name of document.querySelectorAll('#table .own')) name.textContent = name.parentNode.title.split('\\n')[0];  // it was cut
   return [...document.body.innerText.split('\\n').map(line => line.trim()).filter(line => line), ...boxes];
 })()`;
 
