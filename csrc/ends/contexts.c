@@ -30,11 +30,24 @@ static int add_values(struct fp_err *err, int64_t *to, const int64_t *from, uint
 
 /* ---- adding stacks ---- */
 
+/* Keys whose nodes are looked up at the same time, so that they wait for memory together. */
+enum { LANES = 32 };
+
+/* A key's stacks that have no node yet. */
+struct context_lane {
+    uint32_t from;        /* the stack above them; 0: the thread's root */
+    uint32_t first, next; /* they are path[first .. next), from the leaf upwards; path[next - 1] comes next */
+    uint32_t step;        /* functions of its frame that have a node */
+    uint32_t node;        /* of the function above; 0: it waits for that of `from`, which another lane adds */
+    uint32_t hash, row[FP_CONTEXT_WIDTH];
+};
+
 struct context_walk {
-    uint32_t *node_of;   /* by stack: its node in the current thread */
+    uint32_t *node_of;   /* by stack: its node in the current thread; 0: a lane adds it */
     uint32_t *thread_of; /* by stack: 1 + the thread of node_of */
-    uint32_t *path;      /* stacks from a leaf upwards */
-    uint32_t cap_path;
+    uint32_t *path;
+    uint32_t cap_path, n_path;
+    struct context_lane lanes[LANES];
     uint32_t *node_of_key; /* by key of the projection, for labels and times; NULL: there are none */
 };
 
@@ -70,33 +83,49 @@ void fp_contexts_widen(struct fp_contexts *c, uint32_t n_values) {
     c->n_values = n_values;
 }
 
-/* The node of a stack's frame below `node`. */
-static uint32_t below(struct fp_contexts *c, const struct fp_project *s, uint32_t node, uint32_t stack) {
-    const uint32_t *chain = s->chain + s->chain_of[fp_table_row(&s->model->stacks, stack)[FP_STACK_FRAME]];
-    for (uint32_t i = 1; i <= chain[0]; i++) {
-        const uint32_t function = fp_table_row(&s->positions, chain[i])[FP_POSITION_FUNCTION];
-        node = fp_table_intern(&c->nodes, (uint32_t[]){node, function, 0});
+/* Lists the stacks of a key that have no node yet. */
+static void list_stacks(const struct fp_project *s, struct context_walk *w, struct context_lane *lane, uint32_t stack,
+                        uint32_t thread) {
+    *lane = (struct context_lane){.first = w->n_path};
+    for (; stack && w->thread_of[stack] != thread + 1; stack = fp_project_parent(s, stack)) {
+        fp_scratch_room(&w->path, &w->cap_path, (uint64_t)w->n_path + 1, sizeof *w->path);
+        w->path[w->n_path++] = stack;
+        w->thread_of[stack] = thread + 1;
+        w->node_of[stack] = 0;
     }
-    return node;
+    lane->from = stack;
+    lane->next = w->n_path;
 }
 
-static uint32_t node_of_stack(struct fp_contexts *c, const struct fp_project *s, struct context_walk *w, uint32_t stack,
-                              uint32_t thread) {
-    const uint32_t root = fp_table_intern(&c->nodes, (uint32_t[]){0, 0, thread + 1});
-    uint32_t n = 0, node = root;
-    if (!stack) return below(c, s, root, 0); /* a sample without a stack */
-    for (; stack && w->thread_of[stack] != thread + 1; n++) {
-        fp_scratch_room(&w->path, &w->cap_path, (uint64_t)n + 1, sizeof *w->path);
-        w->path[n] = stack;
-        stack = fp_table_row(&s->model->stacks, stack)[FP_STACK_PARENT];
+/* The function that a lane adds next: 1, or 0 if it waits or is done. */
+static int prepare(const struct fp_contexts *c, const struct fp_project *s, struct context_walk *w,
+                   struct context_lane *lane) {
+    if (!lane->node) lane->node = w->node_of[lane->from];
+    for (; lane->node && lane->next > lane->first; lane->next--, lane->step = 0) {
+        const uint32_t stack = w->path[lane->next - 1];
+        const uint32_t *chain = s->chain + s->chain_of[fp_table_row(&s->model->stacks, stack)[FP_STACK_FRAME]];
+        if (lane->step < chain[0]) {
+            lane->row[FP_CONTEXT_PARENT] = lane->node;
+            lane->row[FP_CONTEXT_FUNCTION] = fp_table_row(&s->positions, chain[++lane->step])[FP_POSITION_FUNCTION];
+            lane->hash = fp_table_hash(lane->row, FP_CONTEXT_WIDTH);
+            fp_table_prefetch(&c->nodes, lane->hash);
+            return 1;
+        }
+        w->node_of[stack] = lane->node;
     }
-    if (stack) node = w->node_of[stack];
-    while (n-- > 0) {
-        node = below(c, s, node, w->path[n]);
-        w->node_of[w->path[n]] = node;
-        w->thread_of[w->path[n]] = thread + 1;
+    return 0;
+}
+
+/* Adds the nodes of n keys of a thread. */
+static void add_lanes(struct fp_contexts *c, const struct fp_project *s, struct context_walk *w, uint32_t n) {
+    struct context_lane *ready[LANES];
+    for (uint32_t n_ready = 1; n_ready;) {
+        n_ready = 0;
+        for (uint32_t k = 0; k < n; k++)
+            if (prepare(c, s, w, &w->lanes[k])) ready[n_ready++] = &w->lanes[k];
+        for (uint32_t k = 0; k < n_ready; k++)
+            ready[k]->node = fp_table_intern_hashed(&c->nodes, ready[k]->row, ready[k]->hash);
     }
-    return node;
 }
 
 /* 1 + the last key. */
@@ -111,20 +140,28 @@ static size_t key_end(const struct fp_project *s) {
 static int add_group(struct fp_contexts *c, struct fp_project *s, struct context_walk *w, uint32_t group, uint32_t most,
                      struct fp_err *err) {
     const uint32_t end = s->group_start[group + 1];
+    if (c->next == end) return FP_DONE;
     if (c->is_large && c->next == s->group_start[group]) fp_project_depth_first(s, c->next, end);
-    for (; c->next < end; c->next++) {
+    w->node_of[0] = fp_table_intern(&c->nodes, (uint32_t[]){0, 0, group + 1});
+    while (c->next < end) {
         if (c->nodes.n > most && !w->node_of_key) {
             if (!c->is_large) fp_project_depth_first(s, c->next, end);
             c->is_large = 1;
             return FP_FULL;
         }
-        const uint32_t key = s->by_group[c->next];
-        const uint32_t node = node_of_stack(c, s, w, fp_project_stack(s, key), group);
+        const uint32_t *keys = s->by_group + c->next, n = end - c->next < LANES ? end - c->next : LANES;
+        w->n_path = 0;
+        for (uint32_t k = 0; k < n; k++) list_stacks(s, w, &w->lanes[k], fp_project_stack(s, keys[k]), group);
+        add_lanes(c, s, w, n);
         values_room(c, &c->own, &c->cap_own);
-        int status =
-            add_values(err, c->own + (size_t)node * c->n_values, s->sums + (size_t)key * s->n_values, s->n_values);
-        if (status) return status;
-        if (w->node_of_key) w->node_of_key[key] = node;
+        for (uint32_t k = 0; k < n; k++) {
+            const uint32_t node = w->lanes[k].node;
+            const int status = add_values(err, c->own + (size_t)node * c->n_values,
+                                          s->sums + (size_t)keys[k] * s->n_values, s->n_values);
+            if (status) return status;
+            if (w->node_of_key) w->node_of_key[keys[k]] = node;
+        }
+        c->next += n;
     }
     return FP_DONE;
 }
