@@ -225,6 +225,14 @@ static int push_frame(struct fp_remap *r, uint32_t frame, uint32_t *node, struct
     return 0;
 }
 
+/* Whether a stack stays, which needs no lookup: its frame is not replaced, and its parent, which is `parent` now, stayed.
+ */
+static int stays(const struct fp_remap *r, const uint32_t *row, uint32_t parent) {
+    uint32_t n;
+    return r->hooks.frames && parent == row[FP_STACK_PARENT] &&
+           !r->hooks.frames(r->hooks.arg, row[FP_STACK_FRAME], &n);
+}
+
 static int stack_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
     if (known(r, STACKS, id)) return 0;
     const struct fp_table *t = &r->from->stacks;
@@ -235,7 +243,10 @@ static int stack_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
     while (path->n) {
         const uint32_t node = path->ids[path->n - 1], *row = fp_table_row(t, node);
         found = ids[row[FP_STACK_PARENT]];
-        if ((status = push_frame(r, row[FP_STACK_FRAME], &found, err))) return status;
+        if (stays(r, row, found))
+            found = node;
+        else if ((status = push_frame(r, row[FP_STACK_FRAME], &found, err)))
+            return status;
         ids[node] = found;
         path->n--;
     }
