@@ -225,12 +225,12 @@ static int push_frame(struct fp_remap *r, uint32_t frame, uint32_t *node, struct
     return 0;
 }
 
-/* Whether a stack stays, which needs no lookup: its frame is not replaced, and its parent, which is `parent` now, stayed.
+/* Whether a stack stays, which needs no lookup: its frame is not replaced, and its parent, which is `parent` now,
+ * stayed.
  */
 static int stays(const struct fp_remap *r, const uint32_t *row, uint32_t parent) {
     uint32_t n;
-    return r->hooks.frames && parent == row[FP_STACK_PARENT] &&
-           !r->hooks.frames(r->hooks.arg, row[FP_STACK_FRAME], &n);
+    return r->hooks.frames && parent == row[FP_STACK_PARENT] && !r->hooks.frames(r->hooks.arg, row[FP_STACK_FRAME], &n);
 }
 
 static int stack_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {

@@ -57,17 +57,55 @@ static void widen(struct fp_context_labels *l, uint32_t n_values) {
     l->n_values = n_values;
 }
 
+/* Whether all samples have the same label set, with those of a batch. */
+static int are_alike(struct fp_context_labels *l, const struct fp_batch *in) {
+    const uint32_t only = l->has_only || !in->n ? l->only : in->label[0];
+    if (l->differ) return 0;
+    for (uint32_t i = 0; i < in->n; i++)
+        if (in->label[i] != only) return 0;
+    l->only = only;
+    l->has_only |= in->n > 0;
+    return 1;
+}
+
+/* The sums of a key and a label set. */
+static int64_t *sums_of(struct fp_context_labels *l, uint32_t key, uint32_t set) {
+    const uint32_t at = fp_table_intern(&l->samples, (uint32_t[]){key, set});
+    fp_array_zeroed(&l->sums, &l->cap_sums, (uint64_t)at + 1, row_bytes(l));
+    return l->sums + (size_t)at * l->n_values;
+}
+
+/* From a batch on, samples differ: gives what was added before it to the set that all had. */
+static void tell_apart(struct fp_context_labels *l, const struct fp_project *s, const struct fp_batch *in,
+                       const uint32_t *columns) {
+    l->differ = 1;
+    l->owed = l->only;
+    if (!l->only) return;
+    const uint32_t end = s->per_thread ? s->keys.n : s->cap_nodes + 1;
+    for (uint32_t key = 1; key < end; key++)
+        if (s->per_thread || s->nodes[key - 1].key)
+            memcpy(sums_of(l, key, l->only), s->sums + (size_t)key * s->n_values, s->n_values * sizeof *s->sums);
+    for (uint32_t i = 0; i < in->n; i++) {
+        int64_t *sums = sums_of(l, fp_project_key(s, in->stack[i], in->thread[i]), l->only);
+        for (uint32_t k = 0; k < in->n_values; k++) {
+            int64_t *sum = sums + columns[k]; /* wraps around, and back */
+            *sum = (int64_t)((uint64_t)*sum - (uint64_t)in->values[(size_t)k * in->cap + i]);
+        }
+    }
+}
+
 int fp_context_labels_put(struct fp_context_labels *l, const struct fp_project *s, const struct fp_batch *in,
                           const uint32_t *columns, struct fp_err *err) {
-    for (uint32_t i = 0; i < in->n; i++) {
-        if (!in->label[i]) continue;
+    for (uint32_t i = 0; i < in->n; i++)
         if (in->label[i] >= s->model->labels.n)
             return fp_unknown_id(err, "the labels of a sample", in->label[i], s->model->labels.n);
-        widen(l, s->n_values);
-        const uint32_t key = fp_project_key(s, in->stack[i], in->thread[i]);
-        const uint32_t at = fp_table_intern(&l->samples, (uint32_t[]){key, in->label[i]});
-        fp_array_zeroed(&l->sums, &l->cap_sums, (uint64_t)at + 1, row_bytes(l));
-        int status = add(l->sums + (size_t)at * l->n_values, in->values + i, in->cap, columns, in->n_values, err);
+    if (are_alike(l, in)) return FP_DONE;
+    widen(l, s->n_values);
+    if (!l->differ) tell_apart(l, s, in, columns);
+    for (uint32_t i = 0; i < in->n; i++) {
+        if (!in->label[i]) continue;
+        int64_t *sums = sums_of(l, fp_project_key(s, in->stack[i], in->thread[i]), in->label[i]);
+        int status = add(sums, in->values + i, in->cap, columns, in->n_values, err);
         if (status != FP_DONE) return status;
     }
     return FP_DONE;
@@ -80,12 +118,32 @@ static int add_to(struct fp_context_labels *l, uint32_t place, uint32_t set, con
     return add(l->self + (size_t)at * l->n_values, values, 1, NULL, l->n_values, err);
 }
 
+static int is_zero(const int64_t *values, uint32_t n) {
+    for (uint32_t k = 0; k < n; k++)
+        if (values[k]) return 0;
+    return 1;
+}
+
+int fp_context_labels_owe(struct fp_context_labels *l, uint32_t n, const int64_t *own, const int64_t *cut,
+                          uint32_t n_values, struct fp_err *err) {
+    const uint32_t set = l->owed;
+    int status = FP_DONE;
+    l->owed = 0;
+    if (!set) return FP_DONE;
+    widen(l, n_values);
+    for (uint32_t place = 1; place < 2 * n && status == FP_DONE; place++) {
+        const int64_t *values = (place % 2 ? cut : own) + (size_t)(place / 2) * n_values;
+        if (!is_zero(values, n_values)) status = add_to(l, place, set, values, err);
+    }
+    return status;
+}
+
 int fp_context_labels_add(struct fp_context_labels *l, const uint32_t *node_of, struct fp_err *err) {
     int status = FP_DONE;
     for (uint32_t i = 1; i < l->samples.n && status == FP_DONE; i++) {
         const uint32_t *row = fp_table_row(&l->samples, i);
         int64_t *sums = l->sums + (size_t)i * l->n_values;
-        status = add_to(l, 2 * node_of[row[SAMPLE_KEY]], row[SAMPLE_SET], sums, err);
+        if (!is_zero(sums, l->n_values)) status = add_to(l, 2 * node_of[row[SAMPLE_KEY]], row[SAMPLE_SET], sums, err);
         memset(sums, 0, row_bytes(l));
     }
     fp_table_empty(&l->samples);

@@ -4,7 +4,8 @@
  *             main > work 20, tenant=b                                              main > work: tenant=b 20
  *             main > work  5                                                        (5 without)
  *
- * Samples without labels take no memory here.  Where all of a context's cost has one label set, the page needs only the
+ * Samples without labels take no memory here, nor do those of most recordings, which all have the same set: what
+ * contexts cost is then what it costs.  Where all of a context's cost has one label set, the page needs only the
  * id of the set:
  *
  *   set[context]         the set of what the entries leave, 0: no labels
@@ -33,8 +34,12 @@ struct fp_context_labels {
     int64_t *entry_self; /* value k of entry i: entry_self[k * n_entries + i] */
 
     /* private from here on */
-    int64_t *sums; /* of sample i: [i * n_values ..] */
-    int64_t *self; /* of key i */
+    uint32_t only; /* while they do not differ: the label set of all samples, whose costs are then not added up here */
+    int32_t has_only; /* there was a sample */
+    int32_t differ;   /* some samples have another label set than others */
+    uint32_t owed;    /* a set that contexts have, but `keys` does not: see fp_context_labels_owe */
+    int64_t *sums;    /* of sample i: [i * n_values ..] */
+    int64_t *self;    /* of key i */
     uint32_t cap_sums, cap_self;
     struct fp_table old_keys; /* while keys are added up again: those before */
     int64_t *old_self;
@@ -60,6 +65,11 @@ void fp_context_labels_sum(const struct fp_context_labels *l, uint32_t n, double
 
 void fp_context_labels_init(struct fp_context_labels *l);
 void fp_context_labels_clear(struct fp_context_labels *l);
+
+/* Adds the costs that each of n nodes has, and those cut below it, to the set that is owed.  FP_DONE or
+ * FP_E_OVERFLOW. */
+int fp_context_labels_owe(struct fp_context_labels *l, uint32_t n, const int64_t *own, const int64_t *cut,
+                          uint32_t n_values, struct fp_err *err);
 
 /* Moves the samples to nodes: node_of[key of the projection].  FP_DONE or FP_E_OVERFLOW. */
 int fp_context_labels_add(struct fp_context_labels *l, const uint32_t *node_of, struct fp_err *err);

@@ -5,6 +5,7 @@
 
 struct fp_contexts *fp_contexts_new(void) {
     struct fp_contexts *c = fp_made(sizeof *c);
+    c->lanes = FP_CONTEXT_LANES;
     fp_table_init(&c->nodes, FP_CONTEXT_WIDTH);
     fp_context_labels_init(&c->labels);
     return c;
@@ -30,8 +31,7 @@ static int add_values(struct fp_err *err, int64_t *to, const int64_t *from, uint
 
 /* ---- adding stacks ---- */
 
-/* Keys whose nodes are looked up at the same time, so that they wait for memory together. */
-enum { LANES = 32 };
+enum { MOST_LISTED = 1 << 14 }; /* stacks of the lanes, so that deep ones do not exceed the limit much */
 
 /* A key's stacks that have no node yet. */
 struct context_lane {
@@ -47,7 +47,7 @@ struct context_walk {
     uint32_t *thread_of; /* by stack: 1 + the thread of node_of */
     uint32_t *path;
     uint32_t cap_path, n_path;
-    struct context_lane lanes[LANES];
+    struct context_lane lanes[FP_CONTEXT_LANES];
     uint32_t *node_of_key; /* by key of the projection, for labels and times; NULL: there are none */
 };
 
@@ -118,7 +118,7 @@ static int prepare(const struct fp_contexts *c, const struct fp_project *s, stru
 
 /* Adds the nodes of n keys of a thread. */
 static void add_lanes(struct fp_contexts *c, const struct fp_project *s, struct context_walk *w, uint32_t n) {
-    struct context_lane *ready[LANES];
+    struct context_lane *ready[FP_CONTEXT_LANES];
     for (uint32_t n_ready = 1; n_ready;) {
         n_ready = 0;
         for (uint32_t k = 0; k < n; k++)
@@ -142,16 +142,17 @@ static int add_group(struct fp_contexts *c, struct fp_project *s, struct context
     const uint32_t end = s->group_start[group + 1];
     if (c->next == end) return FP_DONE;
     if (c->is_large && c->next == s->group_start[group]) fp_project_depth_first(s, c->next, end);
-    w->node_of[0] = fp_table_intern(&c->nodes, (uint32_t[]){0, 0, group + 1});
     while (c->next < end) {
         if (c->nodes.n > most && !w->node_of_key) {
             if (!c->is_large) fp_project_depth_first(s, c->next, end);
             c->is_large = 1;
             return FP_FULL;
         }
-        const uint32_t *keys = s->by_group + c->next, n = end - c->next < LANES ? end - c->next : LANES;
-        w->n_path = 0;
-        for (uint32_t k = 0; k < n; k++) list_stacks(s, w, &w->lanes[k], fp_project_stack(s, keys[k]), group);
+        const uint32_t *keys = s->by_group + c->next;
+        uint32_t n = w->n_path = 0;
+        w->node_of[0] = fp_table_intern(&c->nodes, (uint32_t[]){0, 0, group + 1});
+        for (; n < c->lanes && c->next + n < end && w->n_path < MOST_LISTED; n++)
+            list_stacks(s, w, &w->lanes[n], fp_project_stack(s, keys[n]), group);
         add_lanes(c, s, w, n);
         values_room(c, &c->own, &c->cap_own);
         for (uint32_t k = 0; k < n; k++) {
@@ -166,8 +167,16 @@ static int add_group(struct fp_contexts *c, struct fp_project *s, struct context
     return FP_DONE;
 }
 
+/* Contexts get the labels that they are owed. */
+static int pay_labels(struct fp_contexts *c, struct fp_err *err) {
+    fp_array_zeroed(&c->own, &c->cap_own, c->nodes.n, values_of(c));
+    fp_array_zeroed(&c->cut, &c->cap_cut, c->nodes.n, values_of(c));
+    return fp_context_labels_owe(&c->labels, c->nodes.n, c->own, c->cut, c->n_values, err);
+}
+
 int fp_contexts_add(struct fp_contexts *c, struct fp_project *s, uint32_t most, struct fp_err *err) {
     fp_contexts_widen(c, s->n_values);
+    if (c->labels.owed && pay_labels(c, err)) return FP_E_OVERFLOW;
     const size_t n_stacks = s->model->stacks.n;
     struct context_walk w = {.node_of = fp_scratch(n_stacks, sizeof *w.node_of)};
     w.thread_of = fp_scratch(n_stacks, sizeof *w.thread_of);
@@ -221,8 +230,10 @@ static void find_shares(struct fp_contexts *c) {
     fp_scratch_free(total);
 }
 
-int fp_contexts_end(struct fp_contexts *c) {
+int fp_contexts_end(struct fp_contexts *c, struct fp_err *err) {
     c->n_all += c->nodes.n - 1;
+    if (!c->labels.differ) c->labels.owed = c->labels.only;
+    if (c->labels.owed && pay_labels(c, err)) return FP_E_OVERFLOW;
     find_shares(c);
     uint32_t *root = fp_scratch(c->nodes.n, sizeof *root);
     for (uint32_t i = 1; i < c->nodes.n; i++) root[i] = parent_of(c, i) ? root[parent_of(c, i)] : i;

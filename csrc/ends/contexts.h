@@ -19,8 +19,12 @@
 
 /* cffi-begin guarded */
 
+/* Samples whose contexts are looked up at the same time, so that they wait for memory together. */
+enum { FP_CONTEXT_LANES = 32 };
+
 struct fp_contexts {
     uint32_t n_values;
+    uint32_t lanes; /* set by fp_contexts_new; tests set 1, which adds contexts one after the other */
     uint64_t n_all; /* contexts that were added */
     /* Set by fp_contexts_cut.  The callers of each thread's first contexts are its root. */
     uint32_t n;
@@ -67,8 +71,8 @@ int fp_contexts_scale(struct fp_contexts *c, uint64_t ticks_per_second, struct f
 /* May be called between two calls of either: keeps at most `most` contexts, the largest.  FP_DONE or FP_E_OVERFLOW. */
 int fp_contexts_shrink(struct fp_contexts *c, uint32_t most, struct fp_err *err);
 
-/* After the last of them: computes the share of each context.  FP_DONE. */
-int fp_contexts_end(struct fp_contexts *c);
+/* After the last of them: computes the share of each context.  FP_DONE or FP_E_OVERFLOW. */
+int fp_contexts_end(struct fp_contexts *c, struct fp_err *err);
 
 /* Keeps contexts of at least the share `least`, and no more than `most` of them; each may get one more for those cut
  * below it.  May be called again, to keep less or more.  FP_DONE or FP_E_OVERFLOW. */

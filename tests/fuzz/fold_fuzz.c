@@ -232,7 +232,7 @@ static void take_contexts(const struct fp_fold *f, int spill) {
         if (status == FP_DONE && spill & 1) status = fp_contexts_shrink(c, 3, &err);
     }
     if (status == FP_DONE) status = fp_contexts_scale(c, 3, &err);
-    if (status == FP_DONE) status = fp_contexts_end(c);
+    if (status == FP_DONE) status = fp_contexts_end(c, &err);
     if (status == FP_DONE) status = fp_contexts_cut(c, 0, (uint32_t)spill & 7, &err);
     for (uint32_t i = 0; i < f->n_arcs; i++) calls += 2 * f->arcs[i].calls;
     for (uint32_t i = 0; status == FP_DONE && i < c->n; i++) kept += (uint64_t)c->self[(size_t)c->n + i];

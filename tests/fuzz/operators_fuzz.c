@@ -408,8 +408,9 @@ static void trimmed(struct fp_model *m, const struct fp_batch *b, uint32_t optio
     fp_fit_stacks_free(t);
 }
 
-/* The costs of contexts in samples with labels equal those of the rows with labels. */
-static void must_have_labels(const struct fp_contexts *c, const struct fp_batch *b) {
+/* The costs of contexts in samples with labels equal those of the rows with labels.  `times` the rows were added, but
+ * their labels once: if all have the same, it has what contexts cost. */
+static void must_have_labels(const struct fp_contexts *c, const struct fp_batch *b, uint64_t times) {
     const struct fp_context_labels *l = &c->labels;
     uint64_t sums[VALUES] = {0}, expected[VALUES] = {0};
     for (uint32_t i = 0; i < b->n; i++)
@@ -421,7 +422,7 @@ static void must_have_labels(const struct fp_contexts *c, const struct fp_batch 
         for (uint32_t k = 0; k < VALUES && !l->set[l->entry_context[i]]; k++)
             sums[k] += (uint64_t)l->entry_self[(size_t)k * l->n_entries + i];
     }
-    for (uint32_t k = 0; k < VALUES; k++) must(sums[k] == expected[k]);
+    for (uint32_t k = 0; k < VALUES; k++) must(sums[k] == expected[k] * (l->differ ? 1 : times));
 }
 
 /* Samples in order of time have contexts, and of all of them the costs of the contexts. */
@@ -469,7 +470,7 @@ static void contexts(struct fp_model *m, const struct fp_batch *b, uint32_t opti
     }
     if (status == FP_DONE && options & 4) status = fp_contexts_shrink(c, 1 + options % 9, &err);
     if (status == FP_DONE && options & 8) status = fp_contexts_add(c, s, 10000, &err); /* there are up to 1,200 */
-    if (status == FP_DONE) status = fp_contexts_end(c);
+    if (status == FP_DONE) status = fp_contexts_end(c, &err);
     for (uint32_t cut = 0; status == FP_DONE && cut < 2; cut++) {
         status = fp_contexts_cut(c, cut ? options / 512.0 : 0, cut ? 1 + options % 16 : 1000, &err);
         if (status != FP_DONE) break;
@@ -479,7 +480,7 @@ static void contexts(struct fp_model *m, const struct fp_batch *b, uint32_t opti
             for (uint32_t k = 0; k < VALUES; k++) sums[k] += (uint64_t)c->self[(size_t)k * c->n + i];
         }
         for (uint32_t k = 0; k < VALUES; k++) must(sums[k] == expected[k] * (options & 8 ? 2 : 1));
-        must_have_labels(c, b);
+        must_have_labels(c, b, options & 8 ? 2 : 1);
         for (uint32_t k = 0; k < VALUES; k++) must_have_times(c, b, k);
     }
     must(status == FP_DONE || status == FP_E_OVERFLOW);

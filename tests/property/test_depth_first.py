@@ -64,6 +64,7 @@ def test_what_does_not_fit_is_added_depth_first(samples: list[Sample], most: int
         assert lib.fp_project_put(project, batch.c, ffi.new("uint32_t[]", [0]), err) == lib.FP_DONE
     assert lib.fp_project_end(project, err) == lib.FP_DONE
     contexts = owned(lib.fp_contexts_new(), lib.fp_contexts_free, "the context tree")
+    contexts.lanes = 1
     status = lib.fp_contexts_add(contexts, project, most, err)
     before = contexts.nodes.n
     sums = expected(model, samples)
@@ -76,6 +77,6 @@ def test_what_does_not_fit_is_added_depth_first(samples: list[Sample], most: int
     for above in {context[:n] for context in added for n in range(1, len(context) + 1)}:
         at = [i for i, context in enumerate(added) if context[: len(above)] == above]
         assert at == [*range(at[0], at[-1] + 1)], above
-    assert lib.fp_contexts_end(contexts) == lib.FP_DONE
+    assert lib.fp_contexts_end(contexts, err) == lib.FP_DONE
     assert lib.fp_contexts_cut(contexts, 0.0, 1 << 20, err) == lib.FP_DONE
     assert costs(contexts) == sums

@@ -322,10 +322,7 @@ class Shown:
         del self._contexts, self._functions
         for costs in self.costs:
             costs.end()
-        self._fits(lib.fp_contexts_end(self.contexts))
-        if self._waits is not None and self.tracks is not None:
-            self._waits.end()
-            self.tracks.states = self._waits
+        self._fits(lib.fp_contexts_end(self.contexts, self._err))
         if self.times is not None:
             self.times.end()
             if self.n_calls:
