@@ -61,14 +61,6 @@ int fp_top_sums_add(struct fp_top_sums *c, const uint32_t *ids, const int64_t *v
     return overflow ? beyond(err) : FP_DONE;
 }
 
-int fp_top_sums_add_calls(struct fp_top_sums *c, const struct fp_top_sums *calls, struct fp_err *err) {
-    int overflow = 0;
-    fp_top_room(c, calls->cap);
-    for (uint32_t i = 0; i < calls->cap; i++)
-        overflow |= __builtin_add_overflow(c->calls[i], calls->self[i], &c->calls[i]);
-    return overflow ? beyond(err) : FP_DONE;
-}
-
 int fp_top_graph(struct fp_top_sums *c, const struct fp_model *model, const struct fp_batch *in, int by, int value,
                  int second, int inclusive, struct fp_table *places, struct fp_err *err) {
     const int64_t *const recorded = inclusive < 0 ? NULL : in->values + (size_t)inclusive * in->cap;

@@ -42,9 +42,6 @@ void fp_top_sums_clear(struct fp_top_sums *c);
 int fp_top_sums_add(struct fp_top_sums *c, const uint32_t *ids, const int64_t *values, const int64_t *second,
                     uint32_t n, struct fp_err *err);
 
-/* Adds the self costs of `calls` to the calls of the same items.  As above. */
-int fp_top_sums_add_calls(struct fp_top_sums *c, const struct fp_top_sums *calls, struct fp_err *err);
-
 /* The kind of items. */
 enum fp_top_by {
     FP_TOP_BY_FUNCTION = 0, /* functions of the model */
@@ -154,12 +151,18 @@ uint32_t fp_top_functions_in_cycles(const struct fp_top_functions *f, uint32_t *
 uint32_t fp_top_functions_cycle_arcs(const struct fp_top_functions *f, uint32_t cycle, struct fp_top_arc *arcs,
                                      uint32_t room);
 
-/* After fp_project_end, instead of the graph: adds to `c` the cost of each function, line, file or object (`by`, enum
- * fp_top_by) of all groups in sum `value`.  Exact: a stack counts once in the inclusive cost of an item that it
- * contains several times.  Sum `second` (negative: none) goes to c->second.  `places` has three columns.  As
- * fp_project_put. */
-int fp_top_stacks(struct fp_project *s, int by, uint32_t value, int second, struct fp_table *places,
-                  struct fp_top_sums *c, struct fp_err *err);
+/* Where fp_top_stacks adds the costs of sum `value`, and those of sum `second` to the second values; negative: none. */
+struct fp_top_column {
+    struct fp_top_sums *to;
+    int32_t value, second;
+};
+
+/* After fp_project_end, instead of the graph: adds to each of n columns the cost of each function, line, file or object
+ * (`by`, enum fp_top_by) of all groups.  Exact: a stack counts once in the inclusive cost of an item that it contains
+ * several times.  Sum `calls` (negative: none) of the stacks that end there is the number of calls.  `places` has three
+ * columns.  As fp_project_put. */
+int fp_top_stacks(struct fp_project *s, int by, const struct fp_top_column *columns, uint32_t n, int calls,
+                  struct fp_table *places, struct fp_err *err);
 
 /* After fp_fold_end, with FP_FOLD_INCLUSIVE: adds to `c` the inclusive cost of each function of the graph's rows, over
  * all threads, in value column `column` (enum fp_fold_column).  FP_DONE or FP_E_OVERFLOW. */

@@ -191,7 +191,7 @@ class FunctionCosts:
             yield batch
 
     def _add_inclusive(self, project: fp_project, events: list[ValueType]) -> None:
-        self._projected(project, events, self.value.of(Part(value_types=events), "stacks"), -1, None)
+        add_stacks(project, events, [(self, self.value.of(Part(value_types=events), "stacks"), -1)], -1)
 
     def _self_costs(self, rows: Iterator[Batch]) -> Iterator[Batch]:
         return coarse(rows, self.model, "function")
@@ -365,22 +365,6 @@ class FunctionCosts:
         add_projected(project, events, [(self, *columns)], calls_of(events))
         lib.fp_project_empty(project)
 
-    def _projected(
-        self, project: fp_project, events: list[ValueType], value: int, second: int, counts: fp_top_sums | None
-    ) -> None:
-        top = ffi.addressof(self._c)
-        if value >= 0:
-            self._fits(lib.fp_top_stacks(project, _BY[self.by], value, second, self._places, top, self._err), events)
-        if counts is not None:
-            self._fits(lib.fp_top_sums_add_calls(top, counts, self._err))
-
-    def _project_calls(self, project: fp_project, events: list[ValueType], calls: int) -> fp_top_sums:
-        """The functions' figures in the column of calls."""
-        counts = owned(ffi.new("struct fp_top_sums *"), lib.fp_top_sums_clear, "the sums of calls")
-        status = lib.fp_top_stacks(project, lib.FP_TOP_BY_FUNCTION, calls, -1, self._places, counts, self._err)
-        self._fits(status, events)
-        return counts
-
     def _begin_arcs(self) -> None:
         lib.fp_top_functions_begin(self._functions, lib.FP_PART_ARCS, True)
 
@@ -540,10 +524,7 @@ def add_projected(
     `calls`: the column of calls.  -1: it has none.
     """
     first = to[0][0]
-    by_function = first.by == "function"
-    counts = first._project_calls(project, events, calls) if calls >= 0 and by_function else None
-    for costs, value, second in to:
-        costs._projected(project, events, value, second, counts)
+    add_stacks(project, events, to, calls)
     if not first._arcs:
         return
     for costs, _, _ in to:
@@ -553,6 +534,17 @@ def add_projected(
             costs.put(batch, value)
     for costs, _, _ in to:
         costs.end_part()
+
+
+def add_stacks(
+    project: fp_project, events: list[ValueType], to: list[tuple[FunctionCosts, int, int]], calls: int
+) -> None:
+    """The same without arcs."""
+    first = to[0][0]
+    columns = ffi.new("struct fp_top_column[]", [(costs.sums, value, second) for costs, value, second in to])
+    counted = calls if first.by == "function" else -1
+    status = lib.fp_top_stacks(project, _BY[first.by], columns, len(to), counted, first._places, first._err)
+    first._fits(status, events)
 
 
 def new_durations() -> fp_top_durations:

@@ -162,8 +162,13 @@ static int top_of_stacks(struct fp_project *s, int by, struct totals *t, struct 
     struct fp_table places = {0};
     uint32_t *ids;
     if (fp_table_init(&places, 3)) abort();
-    int status = fp_top_stacks(s, by, 0, 1, &places, &c, err);
+    struct fp_top_sums other = {0}; /* added up at the same time */
+    const struct fp_top_column columns[] = {{&c, 0, 1}, {&other, 1, -1}};
+    int status = fp_top_stacks(s, by, columns, 2, 0, &places, err);
     if (status == FP_DONE) add_things(t, &c);
+    for (uint32_t i = 0; i < c.cap && status == FP_DONE; i++)
+        if (other.self[i] != c.second[i] || c.calls[i] != c.self[i]) abort();
+    fp_top_sums_clear(&other);
     if (status == FP_DONE && c.cap && (ids = malloc(c.cap * sizeof *ids))) {
         const uint32_t few = fp_top_sums_largest(&c, c.inclusive, 3, ids);
         if (few > fp_top_sums_largest(&c, c.inclusive, c.cap, ids)) abort();
