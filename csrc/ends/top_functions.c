@@ -22,7 +22,7 @@ struct fp_top_arcs {
     uint32_t *into, *into_start; /* arcs by callee; set by fp_top_functions_index */
 };
 
-enum { FIRST_MERGE = 1 << 14 }; /* or the number of functions, as a merge looks at each */
+enum { FIRST_MERGE = 1 << 13 }; /* or the number of functions, as a merge looks at each */
 
 static int beyond(struct fp_err *err) {
     return fp_fail_beyond(err, "the cost or the calls of a function", FP_NO_COLUMN, "2^63 - 1");

@@ -19,7 +19,7 @@ struct fp_gperftools_reader *fp_gperftools_reader_new(struct fp_model *model, in
 void fp_gperftools_reader_free(struct fp_gperftools_reader *g) {
     fp_strings_clear(&g->chains.texts);
     FP_CLEAR_TABLES(&g->addresses.pcs, &g->chains.joined);
-    fp_buf_free(&g->rows.frames);
+    FP_FREE_BUFFERS(&g->rows.frames, &g->chains.coded);
     FP_FREE(g->chains.ticks, g->chains.before, g->addresses.ranges, g->addresses.names, g->addresses.pc_frames,
             g->chains.is_joined, g->feed.pc, g);
 }
@@ -93,8 +93,9 @@ static int pass_over(struct fp_gperftools_reader *g, struct fp_window *in, struc
 struct record {
     uint64_t count, depth, at;
     const uint8_t *pcs;
-    uint32_t hash;  /* of the chain */
-    uint32_t guess; /* the chain's id, most likely; see core/model.h */
+    size_t coded, n_coded; /* where its chain is in g->chains.coded, and its bytes */
+    uint32_t hash;         /* of these */
+    uint32_t guess;        /* the chain's id, most likely; see core/model.h */
 };
 
 /* In a second run, which is rare: a chain restarts at 0 at its first record in this run. */
@@ -107,6 +108,24 @@ static void begin_run(struct fp_gperftools_reader *g, uint32_t id) {
     before->run = g->feed.run;
 }
 
+/* Appends the chain of a record to g->chains.coded: programs and libraries are small, so that a difference takes three
+ * bytes or so. */
+static void encode(struct fp_gperftools_reader *g, struct record *r) {
+    enum { LONGEST = 10 }; /* bytes of a varint */
+    struct fp_buf *b = &g->chains.coded;
+    fp_buf_reserve(b, (size_t)r->depth * LONGEST + 1);
+    uint8_t *const begin = b->p + b->n, *end = begin;
+    uint64_t before = 0;
+    for (size_t i = 0; i < r->depth; i++) {
+        const uint64_t pc = fp_gperftools_word(r->pcs + i * (size_t)g->word, g->word, g->swap);
+        end = fp_varint(end, fp_zig(pc - before));
+        before = pc;
+    }
+    r->coded = b->n;
+    r->n_coded = (size_t)(end - begin);
+    b->n += r->n_coded;
+}
+
 /* This many records are looked up together, so that their lookups wait for memory at the same time. */
 enum { GROUP = 32 };
 
@@ -115,7 +134,7 @@ static int add(struct fp_gperftools_reader *g, const struct record *r, struct fp
     if (r->count > INT64_MAX || g->stats.ticks > INT64_MAX - r->count)
         return fp_fail_got(err, FP_E_OVERFLOW, r->at, "a record's count", FP_GOT_UNSIGNED, r->count,
                            "a sum of counts below 2^63", 0);
-    uint32_t id = fp_strings_intern_hashed(&g->chains.texts, r->pcs, (size_t)r->depth * (size_t)g->word, r->hash);
+    uint32_t id = fp_strings_intern_hashed(&g->chains.texts, g->chains.coded.p + r->coded, r->n_coded, r->hash);
     fp_array_zeroed(&g->chains.ticks, &g->chains.cap_ticks, (uint64_t)id + 1, sizeof *g->chains.ticks);
     if (FP_UNLIKELY(g->feed.run)) begin_run(g, id);
     if (!id) g->feed.has_empty = 1;
@@ -191,9 +210,11 @@ static int records(struct fp_gperftools_reader *g, struct fp_window *in, struct 
     for (;;) {
         int status = GOT;
         uint32_t n = 0;
+        g->chains.coded.n = 0;
         while (n < GROUP && (status = next_record(g, in, &group[n], err)) == GOT) {
             struct record *r = &group[n++];
-            r->hash = fp_strings_hash(r->pcs, (size_t)r->depth * (size_t)g->word);
+            encode(g, r);
+            r->hash = fp_strings_hash(g->chains.coded.p + r->coded, r->n_coded);
             fp_strings_prefetch(&g->chains.texts, r->hash);
         }
         /* Records before the malformed one may be wrong, too.  Report the first error in the file. */

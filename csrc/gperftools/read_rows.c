@@ -78,10 +78,13 @@ static uint32_t lines_of(const struct fp_gperftools_reader *g, uint64_t address)
  * depth.  `counting`: counts the removed frames. */
 static uint32_t decode(struct fp_gperftools_reader *g, uint32_t id, int counting) {
     size_t nbytes;
-    const uint8_t *p = fp_string(&g->chains.texts, id, &nbytes);
-    uint32_t n = (uint32_t)(nbytes / (size_t)g->word);
-    for (uint32_t i = 0; i < n; i++)
-        g->feed.pc[i] = fp_gperftools_word(p + (size_t)i * (size_t)g->word, g->word, g->swap);
+    const uint8_t *p = fp_string(&g->chains.texts, id, &nbytes), *const end = p + nbytes;
+    uint32_t n = 0;
+    uint64_t pc = 0;
+    for (uint64_t difference; p < end; g->feed.pc[n++] = pc) {
+        p = fp_varint_read(p, &difference);
+        pc += fp_zag(difference);
+    }
     for (uint32_t k = 0; k < g->rows.n_rules && n >= 2; k++) {
         uint64_t rule = g->rows.rules[k];
         if (g->feed.pc[1] != (rule ? rule : g->feed.pc[0])) continue;
@@ -198,9 +201,9 @@ static void count_ticks(struct fp_gperftools_reader *g) {
     for (uint32_t id = 0; id < g->chains.texts.n; id++) {
         if (id < g->chains.cap_before && g->chains.before[id].most > g->chains.ticks[id])
             g->chains.ticks[id] = g->chains.before[id].most;
-        size_t nbytes;
-        fp_string(&g->chains.texts, id, &nbytes);
-        size_t depth = nbytes / (size_t)g->word;
+        size_t nbytes, depth = 0;
+        const uint8_t *p = fp_string(&g->chains.texts, id, &nbytes);
+        for (size_t i = 0; i < nbytes; i++) depth += p[i] < 0x80; /* the last byte of a varint */
         g->stats.ticks += g->chains.ticks[id];
         if (depth >= FP_GPERF_CUT_DEPTH && depth <= FP_GPERF_CUT_DEPTH + 1) g->stats.cut_ticks += g->chains.ticks[id];
     }

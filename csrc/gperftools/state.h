@@ -14,7 +14,8 @@ struct fp_gperftools_feed_state {
 };
 
 struct fp_gperftools_chains {
-    struct fp_strings texts; /* the program counters as in the file */
+    struct fp_strings texts; /* the program counters: each the difference to the one before, a varint */
+    struct fp_buf coded;     /* those of the records that are looked up together */
     uint64_t *ticks;         /* by chain: its ticks in the last run that has it */
     uint32_t cap_ticks;
     struct fp_gperftools_before *before; /* by chain, when there is a second run */

@@ -102,7 +102,7 @@ static int add_held(struct fp_dhat_reader *d, struct fp_err *err) {
     struct fp_dhat_held *h = &d->held;
     if (!h->is_point) return 0;
     h->is_point = 0;
-    const uint32_t stack = fp_strings_intern_hashed(&d->stacks, h->fs, h->n_fs * sizeof *h->fs, h->hash);
+    const uint32_t stack = fp_strings_intern_hashed(&d->stacks, h->code.p, h->code.n, h->hash);
     fp_array_room(&d->sums, &d->cap_sums, (uint64_t)stack + 1, sizeof *d->sums);
     while (d->n_sums <= stack) d->sums[d->n_sums++] = (struct fp_dhat_sums){0};
     return fp_dhat_add(d, stack, h->value, h->at, err);
@@ -110,17 +110,20 @@ static int add_held(struct fp_dhat_reader *d, struct fp_err *err) {
 
 /* Adds the held point to its sums and holds the current one.  Meanwhile its index slot is prefetched. */
 static int hold(struct fp_dhat_reader *d, struct fp_err *err) {
-    const uint32_t hash = fp_strings_hash(d->fs, d->n_fs * sizeof *d->fs);
+    enum { LONGEST = 5 }; /* bytes of a varint of 32 bits */
+    d->code.n = 0;
+    fp_buf_reserve(&d->code, (size_t)d->n_fs * LONGEST + 1);
+    uint8_t *end = d->code.p;
+    for (uint32_t i = 0; i < d->n_fs; i++) end = fp_varint(end, d->fs[i]);
+    d->code.n = (size_t)(end - d->code.p);
+    const uint32_t hash = fp_strings_hash(d->code.p, d->code.n);
     fp_strings_prefetch(&d->stacks, hash);
     const int status = add_held(d, err);
     if (status) return status;
     struct fp_dhat_held *h = &d->held;
-    uint32_t *const fs = h->fs, cap = h->cap_fs;
-    h->fs = d->fs;
-    h->cap_fs = d->cap_fs;
-    h->n_fs = d->n_fs;
-    d->fs = fs;
-    d->cap_fs = cap;
+    const struct fp_buf code = h->code;
+    h->code = d->code;
+    d->code = code;
     h->hash = hash;
     h->at = d->at;
     memcpy(h->value, d->value, sizeof h->value);
@@ -381,7 +384,8 @@ void fp_dhat_free(struct fp_dhat *pub) {
     FP_CLEAR_STRINGS(&d->pub.texts, &d->stacks);
     FP_CLEAR_TABLES(&d->addresses, &d->places_seen);
     fp_json_free(&d->walk);
-    FP_FREE(d->fs, d->held.fs, d->sums, d->table, d->places, d->text_at, d->frame_of, d->frames, d->nodes, d);
+    FP_FREE_BUFFERS(&d->code, &d->held.code);
+    FP_FREE(d->fs, d->sums, d->table, d->places, d->text_at, d->frame_of, d->frames, d->nodes, d);
 }
 
 /* Checks the complete file: required keys, indices of frames. */

@@ -1,6 +1,7 @@
 /* valgrind/dhat_private.h - between reading a DHAT profile and its rows. */
 #pragma once
 
+#include "core/buf.h"
 #include "valgrind/dhat.h"
 
 struct fp_dhat_sums {
@@ -19,15 +20,17 @@ struct fp_dhat_reader {
     int32_t has_frames, bad;
     uint64_t at; /* its offset */
     uint32_t *fs, n_fs, cap_fs;
+    struct fp_buf code;   /* the same as varints */
     struct fp_dhat_held { /* the previous point, which is not added up yet */
-        uint32_t *fs, n_fs, cap_fs, hash;
+        struct fp_buf code;
+        uint32_t hash;
         int32_t is_point;
         int64_t value[FP_DHAT_VALUES];
         uint64_t at;
     } held;
     uint32_t highest; /* the highest index of a frame, and the offset of its point */
     uint64_t highest_at;
-    struct fp_strings stacks; /* indices of frames, innermost first */
+    struct fp_strings stacks; /* indices of frames as varints, innermost first */
     struct fp_dhat_sums *sums;
     uint32_t n_sums, cap_sums;
     int32_t has_empty;                   /* the frame table has an empty entry */

@@ -25,12 +25,12 @@ static uint32_t new_frame(struct fp_dhat_reader *d, const uint32_t *first, const
     return frame;
 }
 
-/* Copies the indices to d->fs, without those beyond the frame table (lenient); returns how many these are. */
-static uint32_t drop_bad_frames(struct fp_dhat_reader *d, const uint32_t *fs, uint32_t n) {
+/* Removes indices beyond the frame table from the first n of d->fs (lenient); returns how many are left. */
+static uint32_t drop_bad_frames(struct fp_dhat_reader *d, uint32_t n) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++) {
-        if (fs[i] < d->n_table && d->table[fs[i]])
-            d->fs[kept++] = fs[i];
+        if (d->fs[i] < d->n_table && d->table[d->fs[i]])
+            d->fs[kept++] = d->fs[i];
         else
             d->pub.bad_frames++;
     }
@@ -40,15 +40,14 @@ static uint32_t drop_bad_frames(struct fp_dhat_reader *d, const uint32_t *fs, ui
 /* Appends the frames of a stack of the file to d->frames, of which there are *n. */
 static void frames_of(struct fp_dhat_reader *d, uint32_t stack, uint32_t *n) {
     size_t nbytes;
-    const uint32_t *fs = (const uint32_t *)(const void *)fp_string(&d->stacks, stack, &nbytes);
-    uint32_t n_fs = (uint32_t)(nbytes / sizeof *fs);
+    const uint8_t *p = fp_string(&d->stacks, stack, &nbytes), *const stop = p + nbytes;
+    uint32_t n_fs = 0;
+    fp_array_room(&d->fs, &d->cap_fs, nbytes, sizeof *d->fs); /* an index takes a byte or more */
+    for (uint64_t index; p < stop; d->fs[n_fs++] = (uint32_t)index) p = fp_varint_read(p, &index);
     fp_array_room(&d->frames, &d->cap_frames, (uint64_t)*n + n_fs, sizeof *d->frames);
     fp_array_zeroed(&d->frame_of, &d->cap_frame_of, d->n_table, sizeof *d->frame_of);
-    if (d->lenient || d->has_empty) {
-        fp_array_room(&d->fs, &d->cap_fs, n_fs, sizeof *d->fs);
-        n_fs = drop_bad_frames(d, fs, n_fs);
-        fs = d->fs;
-    }
+    if (d->lenient || d->has_empty) n_fs = drop_bad_frames(d, n_fs);
+    const uint32_t *const fs = d->fs;
     for (uint32_t i = 0, end; i < n_fs; i = end) {
         uint32_t frame = d->frame_of[fs[i]];
         end = i + 1;

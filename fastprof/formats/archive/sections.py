@@ -50,6 +50,9 @@ MAX_RAW = 256 << 20  # maximum bytes of a decompressed payload
 # (maximum bytes, minimum compression level) of a payload that is compressed with a base.  Level 19 takes twice the time
 # of 16 and is not smaller here.
 BASED_LEVELS = ((4 << 20, 16), (MAX_RAW, 9))
+# Of each of zstandard's tables, for a payload and for its base, as an exponent of 2.  Without this limit a few large
+# payloads take 0.1 to 0.5 % less, and 40 MiB more memory.
+MOST_ENTRIES = 20
 SMALL = 128 << 10  # a payload below this is compressed at level 19 or more
 # Of metadata, with the dictionary.  Level 19 takes five times as long for small sections, which do not become smaller,
 # and 50 times for pages of the index, which become 0.5 to 6 % smaller.
@@ -214,12 +217,15 @@ class Codec:
     def _compress(self, raw: bytes, base: bytes, least_level: int = 0, *, long_distance: bool = True) -> bytes:
         # The window covers the payload and its base: no match is further away.
         level = max(self.level, least_level)
-        parameters = zstandard.ZstdCompressionParameters.from_level(
-            level,
-            window_log=max(10, min(28, (len(raw) + len(base)).bit_length())),
-            write_content_size=0,
-            enable_ldm=1 if long_distance and (base or level >= LONG_DISTANCE_LEVEL) else 0,
-        )
+        chosen = {
+            "window_log": max(10, min(28, (len(raw) + len(base)).bit_length())),
+            "write_content_size": 0,
+            "enable_ldm": 1 if long_distance and (base or level >= LONG_DISTANCE_LEVEL) else 0,
+        }
+        parameters = zstandard.ZstdCompressionParameters.from_level(level, **chosen)
+        if base and chosen["window_log"] > MOST_ENTRIES:
+            chosen |= {name: min(getattr(parameters, name), MOST_ENTRIES) for name in ("hash_log", "chain_log")}
+            parameters = zstandard.ZstdCompressionParameters.from_level(level, **chosen)
         dictionary = _dictionary(base) if base else None
         packed: bytes = zstandard.ZstdCompressor(dict_data=dictionary, compression_params=parameters).compress(raw)
         return packed[len(ZSTD_MAGIC) :]
