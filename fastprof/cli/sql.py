@@ -34,8 +34,9 @@ samples and frames, a graph has the table graph. For a
 folder, a store or several files, each table has the rows
 of all profiles, a column `profile` and one per label; the
 table profiles has only these columns. p1.spans are the
-spans of the first file. series has the cost of each function
-at each point of --over. The query cannot read other files."""
+spans of the first file. series has the cost of each
+function at each point of --over. The query cannot read
+other files."""
 EXAMPLES = """\
 examples:
   fastprof sql trace.xray "select function, sum(self)

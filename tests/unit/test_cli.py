@@ -426,7 +426,7 @@ INFO = {option.name for option in reading_options()}
         ("time_range", ("a", 1), "time_range: 'a' is not a whole number"),
         ("part", "1", "part: '1' is not a whole number"),
         ("prune", float("nan"), "prune: nan is not a share from 0 to 1"),
-        ("symbols", {"a"}, "symbols: {'a'} is not a string"),
+        ("symbols", {1}, "symbols: 1 is not a string"),
         ("symbols", (b"x",), "symbols: b'x' is not a string"),
         ("member", 1, "member: 1 is not a string"),
         ("lenient", "no", "lenient: 'no' is neither True nor False"),

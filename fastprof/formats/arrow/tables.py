@@ -6,6 +6,7 @@ A chunk is some rows of a table: columns by name, each an Array of Arrow's, a li
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -83,11 +84,10 @@ class Layout(NamedTuple):
 
 
 def _times(column: Any) -> Any:
-    """The column of dates or durations that NumPy can have, in nanoseconds; others unchanged."""
-    if not str(getattr(column, "dtype", "")).lower().startswith(("datetime", "timedelta", "duration")):
+    """A column of dates or durations in nanoseconds, by NumPy, which its maker imported; others unchanged."""
+    numpy: Any = sys.modules.get("numpy")
+    if not numpy or not str(getattr(column, "dtype", "")).lower().startswith(("datetime", "timedelta", "duration")):
         return column
-    import numpy
-
     times = numpy.asarray(column)
     if times.dtype.kind not in "mM" or times.ndim != 1:
         return times

@@ -323,6 +323,9 @@ class Shown:
         for costs in self.costs:
             costs.end()
         self._fits(lib.fp_contexts_end(self.contexts, self._err))
+        if self._waits is not None and self.tracks is not None:
+            self._waits.end()
+            self.tracks.states = self._waits
         if self.times is not None:
             self.times.end()
             if self.n_calls:

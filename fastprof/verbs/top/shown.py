@@ -61,6 +61,7 @@ def html(found: Top) -> str:
     kept = [name for name in cells if name != "cumulated_share" and any(cell not in (None, "") for cell in cells[name])]
     if "inclusive" not in kept:
         kept = [name for name in kept if name != "inclusive_share"]
-    caption = f"{', '.join(map(os.path.basename, found.inputs))}: {of_value([found.total], found.value.name, found.value.unit)}"
+    names = ", ".join(map(os.path.basename, found.inputs))
+    caption = f"{names}: {of_value([found.total], found.value.name, found.value.unit)}"
     rows = zip(*(cells[name] for name in kept), strict=True)
     return table([head.get(name, name) for name in kept], rows, caption) + notes(found.log)

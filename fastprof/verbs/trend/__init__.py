@@ -14,7 +14,7 @@ from functools import cache
 from math import isfinite
 
 from fastprof import bridges, plan
-from fastprof.core._typing import IO, TYPE_CHECKING, Any, overload
+from fastprof.core._typing import IO, TYPE_CHECKING, Any, Unpack, overload
 from fastprof.core.engine import Capabilities
 from fastprof.core.errors import FastprofError, UsageError, usage_error
 from fastprof.core.labels import NONE
