@@ -139,8 +139,7 @@ static void add_run(struct fp_archive_encoder *e, const struct fp_batch *b, uint
         last->rows += b->n;
         return;
     }
-    fp_array_room(&e->runs, &e->runs_cap, (uint64_t)e->n_runs + 1, sizeof *e->runs);
-    e->runs[e->n_runs++] = (struct fp_archive_run){b->part, b->n, b->n_values, positions};
+    FP_PUSH(e->runs, e->n_runs, e->runs_cap) = (struct fp_archive_run){b->part, b->n, b->n_values, positions};
 }
 
 static void add_value_columns(struct fp_archive_encoder *e, uint32_t n) {
@@ -154,8 +153,7 @@ static void see_thread(struct fp_archive_encoder *e, uint32_t thread) {
     fp_array_zeroed(&e->seen, &e->seen_words, (uint64_t)word + 1, sizeof *e->seen);
     if (e->seen[word] >> thread % 32 & 1) return;
     e->seen[word] |= 1u << thread % 32;
-    fp_array_room(&e->pub.threads, &e->threads_cap, (uint64_t)e->pub.n_threads + 1, sizeof *e->pub.threads);
-    e->pub.threads[e->pub.n_threads++] = thread;
+    FP_PUSH(e->pub.threads, e->pub.n_threads, e->threads_cap) = thread;
 }
 
 /* Adds a batch to the time range and the threads of the chunk. */

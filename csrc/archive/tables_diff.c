@@ -110,8 +110,7 @@ static inline uint32_t reference(const struct entries *l, uint32_t i, uint32_t a
 static void add_guess(struct lists *d, uint8_t *seen, uint32_t tag) {
     if (!tag || seen[tag]) return;
     seen[tag] = 1;
-    fp_array_room(&d->guesses, &d->cap_guesses, (uint64_t)d->n_guesses + 1, sizeof *d->guesses);
-    d->guesses[d->n_guesses++] = tag;
+    FP_PUSH(d->guesses, d->n_guesses, d->cap_guesses) = tag;
 }
 
 /* The end of the run of stacks from i on, each the caller of the next one. */

@@ -73,8 +73,7 @@ int fp_chrome_samples_end_frame(struct fp_chrome_samples *r, int in_dictionary, 
     /* nested nodes: its children have set the parents of their own children already */
     for (uint32_t i = f->first_child; i < r->n_children; i++)
         if (!r->children[i].parent) r->children[i].parent = f->id;
-    fp_array_room(&r->children, &r->cap_children, (uint64_t)r->n_children + 1, sizeof *r->children);
-    r->children[r->n_children++] = child;
+    FP_PUSH(r->children, r->n_children, r->cap_children) = child;
     return FP_DONE;
 }
 

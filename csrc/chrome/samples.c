@@ -149,8 +149,7 @@ static void take_frame(struct fp_chrome_samples *r) {
 static void take_child(struct fp_chrome_samples *r) {
     struct fp_chrome_samples_child child = {0};
     fp_chrome_samples_take_id(r, &child.id);
-    fp_array_room(&r->children, &r->cap_children, (uint64_t)r->n_children + 1, sizeof *r->children);
-    r->children[r->n_children++] = child;
+    FP_PUSH(r->children, r->n_children, r->cap_children) = child;
 }
 
 /* Stores a value of a frame or node. */

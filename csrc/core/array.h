@@ -18,6 +18,10 @@ static inline int fp_array_room(void *array, uint32_t *cap, uint64_t need, size_
     return FP_LIKELY(need <= *cap) ? 0 : fp_array_grow(array, cap, need, width, 0);
 }
 
+/* The next item of an array of `n` items, for which it makes room: FP_PUSH(r->names, r->n, r->cap) = name.  Only in
+ * code that runs in a guard. */
+#define FP_PUSH(array, n, cap) (*(fp_array_room(&(array), &(cap), (uint64_t)(n) + 1, sizeof *(array)), &(array)[(n)++]))
+
 /* The same, but new items are zero. */
 static inline int fp_array_zeroed(void *array, uint32_t *cap, uint64_t need, size_t width) {
     return FP_LIKELY(need <= *cap) ? 0 : fp_array_grow(array, cap, need, width, 1);

@@ -158,8 +158,7 @@ static void bignum(struct fp_marshal *m, struct marshal_bytes *b) {
 static void open_level(struct fp_marshal *m, struct marshal_bytes *b, int is_hash) {
     const uint32_t n = count(b);
     if (b->status) return;
-    fp_array_room(&m->levels, &m->cap_levels, (uint64_t)m->n_levels + 1, sizeof *m->levels);
-    m->levels[m->n_levels++] = (struct fp_marshal_level){n, (uint8_t)is_hash, (uint8_t)is_hash};
+    FP_PUSH(m->levels, m->n_levels, m->cap_levels) = (struct fp_marshal_level){n, (uint8_t)is_hash, (uint8_t)is_hash};
     put(m, is_hash ? "{" : "[", 1);
 }
 

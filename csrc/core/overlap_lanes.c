@@ -101,8 +101,7 @@ static int enter(struct fp_overlap_lanes *l, struct fp_span *span, struct fp_bat
         }
         if (span->end > room) span->end = room, ++*l->cut;
         const uint32_t function = l->function ? l->function(l->arg, span->what) : span->what;
-        fp_array_room(&lane->open, &lane->cap, (uint64_t)lane->n + 1, sizeof *lane->open);
-        lane->open[lane->n++] = (struct call){span->end, function};
+        FP_PUSH(lane->open, lane->n, lane->cap) = (struct call){span->end, function};
         fp_add_row(out, FP_OP_ENTER, span->begin, lane->thread, function);
         ++*l->rows;
         return 0;

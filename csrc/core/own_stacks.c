@@ -27,8 +27,7 @@ uint32_t fp_own_stacks_make(struct fp_own_stacks *s, struct fp_model *m, uint32_
     const uint32_t first = s->n_made;
     uint32_t own = number;
     for (; !s->at[own].node; own = s->at[own].caller) {
-        fp_array_room(&s->made, &s->cap_made, (uint64_t)s->n_made + 1, sizeof *s->made);
-        s->made[s->n_made++] = own;
+        FP_PUSH(s->made, s->n_made, s->cap_made) = own;
     }
     uint32_t node = s->at[own].node - 1;
     for (uint32_t i = s->n_made; i-- > first;) {

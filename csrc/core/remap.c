@@ -145,8 +145,7 @@ static int climb(struct fp_remap *r, enum remap_table table, const struct fp_tab
     if (!ids) return status;
     if (id >= t->n) return fp_unknown_id(err, what[table], id, t->n);
     while (id && !ids[id]) {
-        fp_array_room(&path->ids, &path->cap, (uint64_t)path->n + 1, sizeof *path->ids);
-        path->ids[path->n++] = id;
+        FP_PUSH(path->ids, path->n, path->cap) = id;
         const uint32_t above = fp_table_row(t, id)[parent];
         if (above >= id) return fp_unknown_id(err, "the parent of an entry of a model", above, id);
         id = above;

@@ -34,12 +34,12 @@ int fp_context_times_put(struct fp_context_times *t, const struct fp_project *s,
         const uint16_t lot = random_bits(t->seen++);
         while (t->n >= t->room && t->mask < UINT16_MAX) drop_half(t);
         if (lot & t->mask || t->n >= t->room) continue;
-        fp_array_room(&t->samples, &t->cap, (uint64_t)t->n + 1, sizeof *t->samples);
-        t->samples[t->n++] = (struct fp_context_sample){.time = in->time[i],
-                                                        .value = in->values[(size_t)k * in->cap + i],
-                                                        .place = fp_project_key(s, in->stack[i], in->thread[i]),
-                                                        .column = (uint16_t)columns[k],
-                                                        .lot = lot};
+        FP_PUSH(t->samples, t->n, t->cap) =
+            (struct fp_context_sample){.time = in->time[i],
+                                       .value = in->values[(size_t)k * in->cap + i],
+                                       .place = fp_project_key(s, in->stack[i], in->thread[i]),
+                                       .column = (uint16_t)columns[k],
+                                       .lot = lot};
     }
     return FP_DONE;
 }

@@ -99,8 +99,7 @@ void fp_firefox_keep(struct fp_firefox_read *r, uint32_t column, const int64_t *
     struct fp_buf *b = &t->kept[column];
     const uint64_t at = (uint64_t)r->table * FP_FIREFOX_COLUMNS + column;
     if (!b->n && n) {
-        fp_array_room(&r->dirty, &r->scan.cap_dirty, (uint64_t)r->n_dirty + 1, sizeof *r->dirty);
-        r->dirty[r->n_dirty++] = at;
+        FP_PUSH(r->dirty, r->n_dirty, r->scan.cap_dirty) = at;
     }
     while (n) {
         const size_t had = (b->n - t->blocks[column]) / sizeof *v, more = n < BLOCK - had ? n : BLOCK - had;

@@ -158,25 +158,23 @@ static void new_process(struct fp_firefox_read *r) {
 }
 
 static void new_thread(struct fp_firefox_read *r, uint64_t at) {
-    fp_array_room(&r->threads, &r->scan.cap_threads, (uint64_t)r->n_threads + 1, sizeof *r->threads);
-    r->threads[r->n_threads++] = (struct fp_firefox_thread_in){.process = r->scan.process, .at = at};
+    FP_PUSH(r->threads, r->n_threads, r->scan.cap_threads) =
+        (struct fp_firefox_thread_in){.process = r->scan.process, .at = at};
     r->scan.thread = r->n_threads;
     memset(r->scan.own_of, 0, sizeof r->scan.own_of);
 }
 
 static void new_lib(struct fp_firefox_read *r) {
-    fp_array_room(&r->libs, &r->scan.cap_libs, (uint64_t)r->n_libs + 1, sizeof *r->libs);
-    r->libs[r->n_libs++] = (struct fp_firefox_lib){.process = r->scan.process,
-                                                   .thread = r->scan.thread,
-                                                   .number = r->scan.place++,
-                                                   .start = FP_FIREFOX_NONE,
-                                                   .end = FP_FIREFOX_NONE,
-                                                   .offset = FP_FIREFOX_NONE};
+    FP_PUSH(r->libs, r->n_libs, r->scan.cap_libs) = (struct fp_firefox_lib){.process = r->scan.process,
+                                                                            .thread = r->scan.thread,
+                                                                            .number = r->scan.place++,
+                                                                            .start = FP_FIREFOX_NONE,
+                                                                            .end = FP_FIREFOX_NONE,
+                                                                            .offset = FP_FIREFOX_NONE};
 }
 
 static void new_counter(struct fp_firefox_read *r) {
-    fp_array_room(&r->of_counters, &r->scan.cap_counters, (uint64_t)r->n_of_counters + 1, sizeof *r->of_counters);
-    r->of_counters[r->n_of_counters++] =
+    FP_PUSH(r->of_counters, r->n_of_counters, r->scan.cap_counters) =
         (struct fp_firefox_counter){.process = r->scan.process, .main_thread = FP_FIREFOX_NONE};
     r->counts.counters += !r->timeline;
 }
@@ -202,8 +200,7 @@ static int new_table(struct fp_firefox_read *r, uint32_t kind, uint64_t at, stru
         const int status = fp_firefox_broken(r, at, "a table occurs twice", NULL, err);
         return status ? status : 1;
     }
-    fp_array_room(&r->tables, &r->scan.cap_tables, (uint64_t)r->n_tables + 1, sizeof *r->tables);
-    r->tables[r->n_tables++] =
+    FP_PUSH(r->tables, r->n_tables, r->scan.cap_tables) =
         (struct fp_firefox_table){.kind = kind, .thread = r->scan.thread, .at = at, .length = -1, .has = kind == 0};
     if (is_counter) r->tables[r->n_tables - 1].thread = r->n_of_counters;
     *known = r->n_tables;

@@ -294,8 +294,7 @@ static void put_row(struct fp_firefox *w, const struct fp_batch *b, uint32_t i) 
         return;
     }
     const uint32_t path = fp_firefox_path(w, t->n ? t->calls[t->n - 1].path : 0, b->function[i]);
-    fp_array_room(&t->calls, &t->cap, (uint64_t)t->n + 1, sizeof *t->calls);
-    t->calls[t->n++] = (struct fp_firefox_call){path, now};
+    FP_PUSH(t->calls, t->n, t->cap) = (struct fp_firefox_call){path, now};
     w->calls++;
 }
 

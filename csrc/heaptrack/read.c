@@ -271,20 +271,15 @@ static const char *read_line(struct heaptrack_reader *r, uint8_t kind, struct he
             return NULL;
         }
         case 's':
-            fp_array_room(&r->strings, &r->cap_strings, (uint64_t)r->n_strings + 1, sizeof *r->strings);
-            r->strings[r->n_strings++] = 0; /* an unreadable line has its number, too */
+            FP_PUSH(r->strings, r->n_strings, r->cap_strings) = 0; /* an unreadable line has its number, too */
             return read_string(r, l);
         case 'i':
-            fp_array_room(&r->pointers, &r->cap_pointers, (uint64_t)r->n_pointers + 1, sizeof *r->pointers);
-            r->pointers[r->n_pointers++] = (struct heaptrack_pointer){0};
+            FP_PUSH(r->pointers, r->n_pointers, r->cap_pointers) = (struct heaptrack_pointer){0};
             return read_pointer(r, l);
-        case 't':
-            fp_array_room(&r->traces, &r->cap_traces, (uint64_t)r->n_traces + 1, sizeof *r->traces);
-            r->traces[r->n_traces++] = (struct heaptrack_trace){0};
-            return read_trace(r, l);
+        case 't': FP_PUSH(r->traces, r->n_traces, r->cap_traces) = (struct heaptrack_trace){0}; return read_trace(r, l);
         case 'a':
-            fp_array_room(&r->allocations, &r->cap_allocations, (uint64_t)r->n_allocations + 1, sizeof *r->allocations);
-            r->allocations[r->n_allocations++] = (struct heaptrack_allocation){0, sum_of(r, 0)};
+            FP_PUSH(r->allocations, r->n_allocations, r->cap_allocations) =
+                (struct heaptrack_allocation){0, sum_of(r, 0)};
             return read_allocation(r, l);
         default: return read_other(r, kind, l);
     }

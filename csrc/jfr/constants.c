@@ -51,8 +51,7 @@ static struct fp_jfr_pool *pool_of(struct fp_jfr_reader *r, uint32_t type) {
 /* Keeps the place of a constant. */
 static void keep(struct fp_jfr_reader *r, uint32_t type, uint64_t key, uint64_t at) {
     struct fp_jfr_pool *pool = pool_of(r, type);
-    fp_array_room(&pool->kept, &pool->cap, (uint64_t)pool->n + 1, sizeof *pool->kept);
-    pool->kept[pool->n++] = (struct fp_jfr_kept){.key = key, .at = at};
+    FP_PUSH(pool->kept, pool->n, pool->cap) = (struct fp_jfr_kept){.key = key, .at = at};
     r->constants.is_indexed = 0;
 }
 

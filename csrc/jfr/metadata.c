@@ -111,9 +111,7 @@ static int add_field(struct fp_jfr_tree *t, const struct fp_jfr_attributes *a) {
 static int add_note(struct fp_jfr_tree *t, const struct fp_jfr_attributes *a) {
     struct fp_jfr_reader *r = t->r;
     if (!a->has_class || !a->value) return 1;
-    fp_array_room(&r->metadata.notes, &r->metadata.cap_notes, (uint64_t)r->metadata.n_notes + 1,
-                  sizeof *r->metadata.notes);
-    r->metadata.notes[r->metadata.n_notes++] =
+    FP_PUSH(r->metadata.notes, r->metadata.n_notes, r->metadata.cap_notes) =
         (struct fp_jfr_note){.type_id = a->class_id, .field = r->metadata.n_fields - 1, .value = a->value};
     return 1;
 }

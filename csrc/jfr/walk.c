@@ -63,8 +63,7 @@ static void note(struct fp_jfr_reader *r, const struct fp_jfr_record *record) {
     const uint8_t *p = record->body;
     uint64_t v = 0;
     for (int i = 0; i < 3 && p && record->type == 1; i++) p = fp_jfr_number(r, p, record->end, 8, &v);
-    fp_array_room(&r->walked.places, &r->walked.cap_places, (uint64_t)r->walked.n_places + 1, sizeof *r->walked.places);
-    r->walked.places[r->walked.n_places++] = (struct fp_jfr_place){
+    FP_PUSH(r->walked.places, r->walked.n_places, r->walked.cap_places) = (struct fp_jfr_place){
         .at = record->at, .size = record->size, .delta = p ? (int64_t)v : 0, .is_checkpoint = record->type == 1};
 }
 

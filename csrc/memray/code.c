@@ -59,8 +59,7 @@ static void add_span(struct fp_memray_reader *r, uint32_t first, uint64_t start,
     const struct fp_memray_span span = {(uint32_t)start, line <= INT32_MAX ? (uint32_t)line : 0};
     if (r->n_spans > first && r->spans[r->n_spans - 1].line == span.line) return;
     if (r->n_spans > first && r->spans[r->n_spans - 1].start == span.start) r->n_spans--;
-    fp_array_room(&r->spans, &r->cap_spans, (uint64_t)r->n_spans + 1, sizeof span);
-    r->spans[r->n_spans++] = span;
+    FP_PUSH(r->spans, r->n_spans, r->cap_spans) = span;
 }
 
 /* The lines of code units: 3.11 and later.  Lines wrap at 2^64, and code units end at 2^32. */

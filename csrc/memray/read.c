@@ -127,8 +127,7 @@ static int read_shared(struct fp_memray_reader *r, struct fp_cursor *c, unsigned
     switch (kind) {
         case 5: return fp_memray_read_native(r, c);
         case 6: /* the images of the process follow */
-            fp_array_room(&r->epochs, &r->cap_epochs, (uint64_t)r->n_epochs + 1, sizeof *r->epochs);
-            r->epochs[r->n_epochs++] = r->n_images;
+            FP_PUSH(r->epochs, r->n_epochs, r->cap_epochs) = r->n_images;
             return 0;
         case 7: return fp_memray_read_image(r, c);
         case 10: {
@@ -242,8 +241,7 @@ static int read_numbered(struct fp_memray_reader *r, struct fp_cursor *c) {
     const uint32_t frame = fp_memray_frame(r, code, instruction, is_entry);
     if (number != r->n_numbered) return fp_memray_bad(r, "the number of a frame", "that of the last one plus 1");
     if (!frame) return fp_memray_bad(r, "the code object is not defined", NULL);
-    fp_array_room(&r->numbered, &r->cap_numbered, (uint64_t)r->n_numbered + 1, sizeof *r->numbered);
-    r->numbered[r->n_numbered++] = frame;
+    FP_PUSH(r->numbered, r->n_numbered, r->cap_numbered) = frame;
     return 0;
 }
 

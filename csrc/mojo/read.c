@@ -83,8 +83,7 @@ static void set(uint32_t **items, uint32_t *cap, uint32_t row, uint32_t value) {
 }
 
 static int add(struct mojo_reader *r, uint32_t frame) {
-    fp_array_room(&r->stack, &r->cap, (uint64_t)r->n + 1, sizeof *r->stack);
-    r->stack[r->n++] = frame;
+    FP_PUSH(r->stack, r->n, r->cap) = frame;
     return 0;
 }
 

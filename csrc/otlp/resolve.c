@@ -170,8 +170,7 @@ static void profile_attribute(struct fp_otlp_reader *r, uint32_t index, const st
     if (a->key == words->drop_frames) r->pprof.drop_frames = a->string;
     if (a->key == words->keep_frames) r->pprof.keep_frames = a->string;
     if (a->key != words->comment) return;
-    fp_array_room(&r->pprof.comments, &r->caps.cap_comments, (uint64_t)r->pprof.n_comments + 1, 4);
-    r->pprof.comments[r->pprof.n_comments++] = index;
+    FP_PUSH(r->pprof.comments, r->pprof.n_comments, r->caps.cap_comments) = index;
 }
 
 /* Finds or adds the value column of a profile. */

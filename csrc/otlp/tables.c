@@ -32,8 +32,8 @@ static int add_list(struct fp_otlp_reader *r, const struct fp_wire_field *f) {
     uint64_t v;
     int status;
     while ((status = fp_wire_next_number(&list, &v)) > 0) {
-        fp_array_room(&r->current.lists, &r->caps.cap_lists, (uint64_t)r->caps.n_lists + 1, sizeof *r->current.lists);
-        r->current.lists[r->caps.n_lists++] = v < FP_NO_ID ? (uint32_t)v : FP_NO_ID; /* beyond any table */
+        FP_PUSH(r->current.lists, r->caps.n_lists, r->caps.cap_lists) =
+            v < FP_NO_ID ? (uint32_t)v : FP_NO_ID; /* beyond any table */
     }
     return status ? FP_E_MALFORMED : 0;
 }
@@ -87,8 +87,7 @@ static int read_value(struct fp_otlp_reader *r, const struct fp_wire_field *valu
 
 static void add_raw(struct fp_otlp_reader *r, uint64_t attribute) {
     if (attribute > UINT32_MAX) (void)fp_escape();
-    fp_array_room(&r->current.raws, &r->caps.cap_raws, (uint64_t)r->current.n_raws + 1, 4);
-    r->current.raws[r->current.n_raws++] = (uint32_t)attribute;
+    FP_PUSH(r->current.raws, r->current.n_raws, r->caps.cap_raws) = (uint32_t)attribute;
 }
 
 static void add_attribute(struct fp_otlp_reader *r, const struct fp_otlp_attribute *a) {
@@ -194,8 +193,7 @@ static int add_line(struct fp_otlp_reader *r, const struct fp_wire_field *entry)
     struct fp_wire m = fp_wire_inside(entry);
     struct fp_wire_field f;
     if (read_fields(r, &m, FP_OTLP_LINE, &e, &f)) return FP_E_MALFORMED;
-    fp_array_room(&r->tables.lines, &r->tables.cap_lines, (uint64_t)r->tables.n_lines + 1, sizeof e);
-    r->tables.lines[r->tables.n_lines++] = e;
+    FP_PUSH(r->tables.lines, r->tables.n_lines, r->tables.cap_lines) = e;
     return 0;
 }
 
@@ -280,8 +278,7 @@ static int take_row(struct fp_otlp_reader *r, const struct fp_wire_field *entry,
 
 static int take_string(struct fp_otlp_reader *r, const struct fp_wire_field *entry) {
     const uint32_t id = intern(r, entry->p, entry->n);
-    fp_array_room(&r->tables.strings, &r->tables.cap_strings, (uint64_t)r->tables.n_strings + 1, sizeof id);
-    r->tables.strings[r->tables.n_strings++] = id;
+    FP_PUSH(r->tables.strings, r->tables.n_strings, r->tables.cap_strings) = id;
     return 0;
 }
 
@@ -364,19 +361,15 @@ static int take_profile_field(struct fp_otlp_reader *r, const struct fp_window *
 static int take_begin(struct fp_otlp_reader *r, const struct fp_window *in) {
     switch (fp_otlp_inside(&r->walk)) {
         case FP_OTLP_RESOURCE_PROFILES:
-            fp_array_room(&r->scan.resources, &r->scan.cap_resources, (uint64_t)r->scan.n_resources + 1,
-                          sizeof *r->scan.resources);
-            r->scan.resources[r->scan.n_resources++] = (struct fp_otlp_resource){0};
+            FP_PUSH(r->scan.resources, r->scan.n_resources, r->scan.cap_resources) = (struct fp_otlp_resource){0};
             r->stats.resources++;
             return 0;
         case FP_OTLP_SCOPE_PROFILES:
-            fp_array_room(&r->scan.scopes, &r->scan.cap_scopes, (uint64_t)r->scan.n_scopes + 1, sizeof *r->scan.scopes);
-            r->scan.scopes[r->scan.n_scopes++] = (struct fp_otlp_scope){.resource = r->scan.n_resources - 1};
+            FP_PUSH(r->scan.scopes, r->scan.n_scopes, r->scan.cap_scopes) =
+                (struct fp_otlp_scope){.resource = r->scan.n_resources - 1};
             return 0;
         case FP_OTLP_PROFILE:
-            fp_array_room(&r->current.profiles, &r->caps.cap_profiles, (uint64_t)r->current.n_profiles + 1,
-                          sizeof *r->current.profiles);
-            r->current.profiles[r->current.n_profiles++] = (struct fp_otlp_profile){
+            FP_PUSH(r->current.profiles, r->current.n_profiles, r->caps.cap_profiles) = (struct fp_otlp_profile){
                 .at = r->walk.at, .start = in->base + in->pos, .end = UINT64_MAX, .scope = r->scan.n_scopes - 1};
             r->stats.profiles++;
             return 0;

@@ -13,8 +13,7 @@ enum { MOST_LABELS = 1 << 18, MOST_TEXT = 1024 };
 
 int fp_perf_add_field(struct fp_perf_reader *r, uint32_t event, const struct fp_perf_field *field) {
     struct fp_perf_event *e = &r->events.list[event];
-    fp_array_room(&e->fields, &e->cap_fields, (uint64_t)e->n_fields + 1, sizeof *e->fields);
-    e->fields[e->n_fields++] = *field;
+    FP_PUSH(e->fields, e->n_fields, e->cap_fields) = *field;
     return 0;
 }
 

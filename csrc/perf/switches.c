@@ -38,8 +38,7 @@ static void keep_frames(const struct fp_perf_reader *r, struct fp_perf_thread *t
     t->n_left = 0;
     while (stack) {
         const uint32_t *node = fp_table_row(&r->model->stacks, stack);
-        fp_array_room(&t->left_frames, &t->cap_left, (uint64_t)t->n_left + 1, sizeof *t->left_frames);
-        t->left_frames[t->n_left++] = node[FP_STACK_FRAME];
+        FP_PUSH(t->left_frames, t->n_left, t->cap_left) = node[FP_STACK_FRAME];
         stack = node[FP_STACK_PARENT];
     }
 }

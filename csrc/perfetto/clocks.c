@@ -157,8 +157,7 @@ int fp_perfetto_snapshot(struct fp_perfetto_read *r, uint32_t seq, struct fp_wir
     uint64_t primary = 0;
     int status;
     if (!c->again) {
-        fp_array_room(&c->starts, &c->cap_starts, (uint64_t)c->n_snapshots + 1, sizeof *c->starts);
-        c->starts[c->n_snapshots++] = c->n_points;
+        FP_PUSH(c->starts, c->n_snapshots, c->cap_starts) = c->n_points;
     }
     c->n_read++;
     while ((status = fp_wire_read(&snapshot, &of_snapshot, &primary, &f, NULL)) > 0)
@@ -180,8 +179,7 @@ static void extend(struct route *r, int64_t from, int64_t to) {
     if (__builtin_sub_overflow(to, from, &offset)) return;
     if (!r->n) r->first = offset;
     while (r->n && r->offsets[r->n - 1].from >= from) r->n--;
-    fp_array_room(&r->offsets, &r->cap, (uint64_t)r->n + 1, sizeof *r->offsets);
-    r->offsets[r->n++] = (struct offset){from, offset};
+    FP_PUSH(r->offsets, r->n, r->cap) = (struct offset){from, offset};
 }
 
 /* Begins a route again, through the snapshots before `end`, the last one first. */
@@ -194,8 +192,7 @@ static void reroute(struct fp_perfetto_clocks *c, struct route *r, uint32_t cloc
         if (!q || __builtin_sub_overflow(q->value, p->value, &offset)) continue;
         r->first = offset;
         if (r->n && p->value >= r->offsets[r->n - 1].from) continue;
-        fp_array_room(&r->offsets, &r->cap, (uint64_t)r->n + 1, sizeof *r->offsets);
-        r->offsets[r->n++] = (struct offset){p->value, offset};
+        FP_PUSH(r->offsets, r->n, r->cap) = (struct offset){p->value, offset};
     }
     for (uint32_t i = 0, k = r->n; i + 1 < k; i++) {
         const struct offset other = r->offsets[--k];

@@ -124,8 +124,7 @@ static int take_references(struct fp_perfetto_graph *g, struct heap_fields *o, s
             if (f.number == 5 && !by_class && fp_wire_next_number(&o->fields, &field) < 0) return FP_E_MALFORMED;
             if (!id) continue;
             const uint32_t to = row_of(&g->object_ids, f.number == 5 ? id + o->base : id);
-            fp_array_room(&g->references, &g->cap_references, (uint64_t)g->n_references + 1, sizeof *g->references);
-            g->references[g->n_references++] =
+            FP_PUSH(g->references, g->n_references, g->cap_references) =
                 (struct heap_reference){to, field == (uint32_t)field ? (uint32_t)field : 0};
         }
         if (status) return FP_E_MALFORMED;
@@ -163,8 +162,7 @@ static int take_class_fields(struct fp_perfetto_graph *g, struct fp_wire m) {
     uint64_t id;
     int more;
     while ((more = fp_wire_list_next(&list, &id)) > 0) {
-        fp_array_room(&g->fields, &g->cap_fields, (uint64_t)g->n_fields + 1, sizeof *g->fields);
-        g->fields[g->n_fields++] = id;
+        FP_PUSH(g->fields, g->n_fields, g->cap_fields) = id;
     }
     return more ? FP_E_MALFORMED : 0;
 }
@@ -204,8 +202,7 @@ static int take_root(struct fp_perfetto_read *r, struct fp_perfetto_graph *g, st
     if (status) return FP_E_MALFORMED;
     while ((status = fp_wire_list_next(&objects, &id)) > 0) {
         const uint32_t row = row_of(&g->object_ids, id);
-        fp_array_room(&g->roots, &g->cap_roots, (uint64_t)g->n_roots + 1, sizeof *g->roots);
-        g->roots[g->n_roots++] = (struct heap_root){row, kind, name};
+        FP_PUSH(g->roots, g->n_roots, g->cap_roots) = (struct heap_root){row, kind, name};
     }
     return status ? FP_E_MALFORMED : 0;
 }

@@ -30,8 +30,7 @@ int fp_perfetto_begin_call(struct fp_perfetto_read *r, uint32_t place, uint32_t 
     if (is_row && !fp_perfetto_thread_of(r, place, lane, &thread)) return FP_NEEDS;
     fp_perfetto_lane_room(&r->places[place], lane); /* without rows no thread was requested */
     struct fp_perfetto_lane *l = &r->places[place].lanes[lane];
-    fp_array_room(&l->calls, &l->cap, (uint64_t)l->n + 1, sizeof *l->calls);
-    l->calls[l->n++] = (struct fp_perfetto_call){end, function, 0};
+    FP_PUSH(l->calls, l->n, l->cap) = (struct fp_perfetto_call){end, function, 0};
     if (is_row) fp_perfetto_add_row(r, out, op, r->rounds.time, thread, function);
     return FP_DONE;
 }

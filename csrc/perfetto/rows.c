@@ -27,8 +27,7 @@ static uint32_t take_lane(struct fp_perfetto_place *place, struct fp_perfetto_tr
 /* Frees the lane of a track whose last call has ended. */
 static void give_lane(struct fp_perfetto_place *place, struct fp_perfetto_track *track) {
     if (!place->is_lanes || !track->lane) return;
-    fp_array_room(&place->free_lanes, &place->cap_free, (uint64_t)place->n_free + 1, sizeof *place->free_lanes);
-    place->free_lanes[place->n_free++] = track->lane - 1;
+    FP_PUSH(place->free_lanes, place->n_free, place->cap_free) = track->lane - 1;
     track->lane = 0;
 }
 

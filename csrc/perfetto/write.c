@@ -382,8 +382,7 @@ int fp_perfetto_put(struct fp_perfetto *w, const struct fp_batch *b, struct fp_b
         }
         if (FP_UNLIKELY(op == FP_OP_ARGUMENT)) { /* of a call that is too deep: no call is held back */
             if (!w->caller) continue;
-            fp_array_room(&w->values, &w->cap_values, (uint64_t)w->n_values + 1, sizeof *w->values);
-            w->values[w->n_values++] = b->aux[i];
+            FP_PUSH(w->values, w->n_values, w->cap_values) = b->aux[i];
             continue;
         }
         if (FP_UNLIKELY(w->caller)) put_held(w, out);

@@ -195,11 +195,10 @@ static int contexts(struct fp_pgo_binary *b, struct bytes *in) {
     const uint64_t discriminator = number(b, in, UINT32_MAX, "a discriminator");
     if (in->status != FP_MORE) return in->status;
     if (name >= b->n_names) return bad(b, "the index of a name", "one in the table");
-    fp_array_room(&b->frames, &b->cap_frames, (uint64_t)b->n_frames + 1, sizeof *b->frames);
-    b->frames[b->n_frames++] = (struct fp_pgo_frame){b->names[name], (uint32_t)offset, (uint32_t)discriminator};
+    FP_PUSH(b->frames, b->n_frames, b->cap_frames) =
+        (struct fp_pgo_frame){b->names[name], (uint32_t)offset, (uint32_t)discriminator};
     if (--b->of_entry) return FP_MORE;
-    fp_array_room(&b->ends, &b->cap_contexts, (uint64_t)b->n_contexts + 1, sizeof *b->ends);
-    b->ends[b->n_contexts++] = b->n_frames;
+    FP_PUSH(b->ends, b->n_contexts, b->cap_contexts) = b->n_frames;
     b->left--;
     b->phase = AT_CONTEXT;
     return FP_MORE;

@@ -80,8 +80,7 @@ static int numbered_text(struct pstats_reading *r, struct fp_pstats_marshal_valu
     struct fp_pstats_marshal *m = r->m;
     const int status = text(r, 0, v);
     if (status) return status;
-    fp_array_room(&m->texts, &m->cap_texts, (uint64_t)m->n_texts + 1, sizeof *m->texts);
-    m->texts[m->n_texts++] = *v;
+    FP_PUSH(m->texts, m->n_texts, m->cap_texts) = *v;
     return FP_DONE;
 }
 
@@ -206,8 +205,7 @@ static int item(struct pstats_reading *r, uint32_t depth) {
     struct fp_pstats_marshal_value v = {0};
     const int status = any(r, depth, &v);
     if (status) return status;
-    fp_array_room(&m->open, &m->cap_open, (uint64_t)m->n_open + 1, sizeof *m->open);
-    m->open[m->n_open++] = v;
+    FP_PUSH(m->open, m->n_open, m->cap_open) = v;
     return FP_DONE;
 }
 

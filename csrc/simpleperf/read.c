@@ -172,8 +172,7 @@ static int take_sample(struct simpleperf_reader *r, struct fp_wire m, struct fp_
         struct chain_entry e = {0};
         struct fp_wire inside = fp_wire_inside(&f);
         if (fp_wire_read(&inside, &entries, &e, &f, NULL)) return bad(r, "a malformed call chain");
-        fp_array_room(&r->stack, &r->cap_stack, (uint64_t)n + 1, sizeof *r->stack);
-        r->stack[n++] = frame_of(r, &e);
+        FP_PUSH(r->stack, n, r->cap_stack) = frame_of(r, &e);
     }
     if (more) return bad(r, "a malformed sample");
     if (r->s.undefined != undefined && !r->lenient) return bad(r, "the file or symbol of a frame is not defined");

@@ -128,8 +128,7 @@ static void end_of_function(struct fp_small_json_reader *r) {
     if (line <= 0 || line >= MOST_LINES) return;
     fp_array_zeroed(&r->names, &r->cap_names, (uint64_t)line + 1, sizeof *r->names);
     if (!r->names[line] && r->name) {
-        fp_array_room(&r->stacks, &r->cap, (uint64_t)r->n + 1, sizeof *r->stacks);
-        r->stacks[r->n++] = (uint32_t)line;
+        FP_PUSH(r->stacks, r->n, r->cap) = (uint32_t)line;
     }
     r->names[line] = r->name;
 }
@@ -199,8 +198,7 @@ static int begin(void *to, uint32_t kind, struct fp_window *in, struct fp_err *e
     if (kind == FILE_)
         while (r->n > 1) r->names[r->stacks[--r->n]] = 0;
     if (kind == NODE) {
-        fp_array_room(&r->stacks, &r->cap, (uint64_t)r->n + 1, sizeof *r->stacks);
-        r->stacks[r->n++] = 0;
+        FP_PUSH(r->stacks, r->n, r->cap) = 0;
         r->is_taken = 0;
     }
     r->has_rows |= kind == NODE || kind == FILES_;

@@ -37,8 +37,7 @@ static void end_of_frame(struct fp_small_json_reader *r) {
     const uint32_t function = fp_model_function(r->model, 0, r->module, name, 0, line_of(n[LINE]));
     const uint32_t line = fp_model_line(r->model, function, line_of(n[has_place ? AT_LINE : LINE]),
                                         line_of(n[has_place ? AT_COLUMN : COLUMN]), 0);
-    fp_array_room(&r->names, &r->cap_names, (uint64_t)r->n_frames + 1, sizeof *r->names);
-    r->names[r->n_frames++] = fp_model_frame(r->model, 0, 0, 0, line);
+    FP_PUSH(r->names, r->n_frames, r->cap_names) = fp_model_frame(r->model, 0, 0, 0, line);
 }
 
 /* Without a time it is an error; if lenient it is kept, as durations have indices only. */

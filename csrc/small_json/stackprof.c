@@ -58,8 +58,7 @@ static int ask(struct fp_small_json_reader *r, struct fp_window *in, struct fp_e
 
 static void add_item(struct fp_small_json_reader *r, uint32_t callee, uint32_t line, int64_t weight) {
     if (!weight || !r->s.is_graph) return;
-    fp_array_room(&r->items, &r->cap_items, (uint64_t)r->n_items + 1, sizeof *r->items);
-    r->items[r->n_items++] = (struct fp_small_json_item){r->file, callee, line, weight};
+    FP_PUSH(r->items, r->n_items, r->cap_items) = (struct fp_small_json_item){r->file, callee, line, weight};
 }
 
 static int end_of_frame(struct fp_small_json_reader *r, struct fp_window *in, struct fp_err *err) {
@@ -128,8 +127,8 @@ static int take_raw(struct fp_small_json_reader *r, struct fp_window *in, struct
     const uint32_t frame = frame_of(r, row_of(r, v));
     const int status = frame ? 0 : fp_small_json_broken(r, in, "frames that are in \"frames\"", err);
     if (status) return status;
-    fp_array_room(&r->stacks, &r->cap, (uint64_t)r->n + 1, sizeof *r->stacks);
-    r->stacks[r->n++] = frame ? frame : fp_model_name_frame(r->model, fp_strings_intern(&r->model->strings, "?", 1));
+    FP_PUSH(r->stacks, r->n, r->cap) =
+        frame ? frame : fp_model_name_frame(r->model, fp_strings_intern(&r->model->strings, "?", 1));
     r->left--;
     return 0;
 }
@@ -213,8 +212,7 @@ static int value(void *to, uint32_t code, struct fp_window *in, struct fp_err *e
             add_item(r, 0, r->key, v);
             break;
         default: /* TIME */
-            fp_array_room(&r->times, &r->cap_times, (uint64_t)r->n_times + 1, sizeof *r->times);
-            r->times[r->n_times++] = v > 0 && v <= INT64_MAX / 1000 ? (uint64_t)v : 0;
+            FP_PUSH(r->times, r->n_times, r->cap_times) = v > 0 && v <= INT64_MAX / 1000 ? (uint64_t)v : 0;
     }
     return 0;
 }

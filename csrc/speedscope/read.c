@@ -106,8 +106,7 @@ static void add_frame(struct speedscope_reader *r) {
     struct fp_model *m = r->model;
     const uint32_t name = r->name ? r->name : fp_strings_intern(&m->strings, "[unknown]", 9);
     const uint32_t function = fp_model_function(m, 0, r->file, name, 0, r->line);
-    fp_array_room(&r->functions, &r->cap_functions, (uint64_t)r->n_functions + 1, sizeof *r->functions);
-    r->functions[r->n_functions++] = function;
+    FP_PUSH(r->functions, r->n_functions, r->cap_functions) = function;
 }
 
 /* Copies a text of the file as a whole. */

@@ -57,8 +57,7 @@ static void add_attributes(struct fp_dwarf_abbreviations *t, struct fp_dwarf_cur
     uint64_t nbytes = 0;
     a->first = t->n_attributes;
     while (take_attribute(c, &attribute)) {
-        fp_array_room(&t->attributes, &t->cap_attributes, (uint64_t)t->n_attributes + 1, sizeof attribute);
-        t->attributes[t->n_attributes++] = attribute;
+        FP_PUSH(t->attributes, t->n_attributes, t->cap_attributes) = attribute;
         if (nbytes < UINT32_MAX) nbytes += size_of(&t->forms, attribute.form);
     }
     a->end = t->n_attributes;

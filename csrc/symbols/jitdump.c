@@ -48,8 +48,7 @@ static uint32_t *by_number(struct fp_jitdump *j, uint64_t of) {
 }
 
 static void add(struct fp_jitdump *j, const struct fp_jitdump_code *code) {
-    fp_array_room(&j->codes, &j->cap_codes, (uint64_t)j->n_codes + 1, sizeof *j->codes);
-    j->codes[j->n_codes++] = *code;
+    FP_PUSH(j->codes, j->n_codes, j->cap_codes) = *code;
 }
 
 static int load(struct fp_jitdump *j, uint64_t at, uint64_t end, uint64_t lines) {
@@ -62,8 +61,7 @@ static int load(struct fp_jitdump *j, uint64_t at, uint64_t end, uint64_t lines)
     if (code.nbytes > end - code.offset) return FP_E_MALFORMED;
     if (lines && number(j, lines + RECORD) == code.address) code.lines = lines;
     *by_number(j, number(j, at + 48)) = j->n_codes + 1;
-    fp_array_room(&j->loads, &j->cap_loads, (uint64_t)j->n_loads + 1, sizeof *j->loads);
-    j->loads[j->n_loads++] = j->n_codes;
+    FP_PUSH(j->loads, j->n_loads, j->cap_loads) = j->n_codes;
     j->stats.loads++;
     add(j, &code);
     return 0;

@@ -108,13 +108,11 @@ static int read_header(const struct fp_dwarf_lines *l, struct fp_dwarf_cursor *c
 }
 
 static void add_file(struct line_unit *u, struct file file) {
-    fp_array_room(&u->files, &u->cap_files, (uint64_t)u->n_files + 1, sizeof file);
-    u->files[u->n_files++] = file;
+    FP_PUSH(u->files, u->n_files, u->cap_files) = file;
 }
 
 static void add_directory(struct line_unit *u, struct fp_dwarf_bytes name) {
-    fp_array_room(&u->directories, &u->cap_directories, (uint64_t)u->n_directories + 1, sizeof name);
-    u->directories[u->n_directories++] = name;
+    FP_PUSH(u->directories, u->n_directories, u->cap_directories) = name;
 }
 
 /* Reads the rest of a file's entry in versions 2 to 4: directory, time and size. */
@@ -233,8 +231,7 @@ static void define_file(struct fp_dwarf_lines *l, uint32_t unit, struct fp_dwarf
     const struct fp_dwarf_bytes name = fp_dwarf_take_string(c);
     const struct defined d = {unit, take_file(c, name)};
     if (c->bad) return;
-    fp_array_room(&l->defined, &l->cap_defined, (uint64_t)l->n_defined + 1, sizeof d);
-    l->defined[l->n_defined++] = d;
+    FP_PUSH(l->defined, l->n_defined, l->cap_defined) = d;
 }
 
 /* The output of a run: with `rows`, rows are appended to l->rows; otherwise the sequence is measured in *low and *s. */
@@ -249,8 +246,7 @@ struct wanted {
 FP_INLINE void add_row(struct fp_dwarf_lines *l, struct machine *m, uint64_t n, const struct wanted w) {
     const uint64_t address = m->address & w.mask;
     if (w.rows) {
-        fp_array_room(&l->rows, &l->cap_rows, (uint64_t)l->n_rows + 1, sizeof *l->rows);
-        l->rows[l->n_rows++] =
+        FP_PUSH(l->rows, l->n_rows, l->cap_rows) =
             (struct fp_pairs_item){address, (m->body ? BODY : 0) | m->file << 32 | (m->line & UINT32_MAX)};
         if (FP_UNLIKELY(l->discriminates)) {
             fp_array_room(&l->discriminators, &l->cap_discriminators, l->n_rows, sizeof *l->discriminators);
@@ -377,8 +373,7 @@ struct fp_dwarf_lines *fp_dwarf_lines_new(const struct fp_dwarf *d) {
         struct line_unit u;
         int status = read_header(l, &c, &u);
         if (!status) {
-            fp_array_room(&l->units, &l->cap_units, (uint64_t)l->n_units + 1, sizeof u);
-            l->units[l->n_units++] = u;
+            FP_PUSH(l->units, l->n_units, l->cap_units) = u;
             status = list_sequences(l, l->n_units - 1);
         }
         l->stats.damaged += status == FP_E_MALFORMED;

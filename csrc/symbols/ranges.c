@@ -2,8 +2,7 @@
 
 void fp_dwarf_ranges_add(struct fp_dwarf_ranges *r, uint64_t low, uint64_t high, uint32_t owner) {
     if (!low || low >= high) return;
-    fp_array_room(&r->items, &r->cap, (uint64_t)r->n + 1, sizeof *r->items);
-    r->items[r->n++] = (struct fp_dwarf_range){low, high, owner};
+    FP_PUSH(r->items, r->n, r->cap) = (struct fp_dwarf_range){low, high, owner};
 }
 
 /* ---- lists */
@@ -104,8 +103,7 @@ int fp_dwarf_ranges_add_list(struct fp_dwarf_ranges *r, const struct fp_dwarf *d
 static void add_piece(struct fp_dwarf_ranges *r, uint32_t first, uint64_t start, uint32_t owner) {
     if (r->n_pieces > first && r->pieces[r->n_pieces - 1].key == start) r->n_pieces--;
     if (r->n_pieces > first && r->pieces[r->n_pieces - 1].value == owner) return;
-    fp_array_room(&r->pieces, &r->cap_pieces, (uint64_t)r->n_pieces + 1, sizeof *r->pieces);
-    r->pieces[r->n_pieces++] = (struct fp_pairs_item){start, owner};
+    FP_PUSH(r->pieces, r->n_pieces, r->cap_pieces) = (struct fp_pairs_item){start, owner};
 }
 
 /* A heap of ranges that have begun, the highest owner first. */

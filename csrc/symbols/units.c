@@ -182,8 +182,7 @@ static int read_unit(struct fp_dwarf_units *u, struct fp_dwarf_cursor *c) {
     unit.end = (uint64_t)(end - info);
     const int status = read_first_entry(u, &unit);
     if (status) return status;
-    fp_array_room(&u->items, &u->cap, (uint64_t)u->n + 1, sizeof unit);
-    u->items[u->n++] = unit;
+    FP_PUSH(u->items, u->n, u->cap) = unit;
     return 0;
 }
 

@@ -70,8 +70,7 @@ static void free_rows(struct rows *r) {
 }
 
 static void add_rule(struct fp_unwind_table *t, const struct fp_unwind_rule *rule) {
-    fp_array_room(&t->rules, &t->rules_room, (uint64_t)t->n_rules + 1, sizeof *t->rules);
-    t->rules[t->n_rules++] = *rule;
+    FP_PUSH(t->rules, t->n_rules, t->rules_room) = *rule;
 }
 
 /* The number of a rule.  If the table is full: SLOW, which is always correct. */

@@ -187,8 +187,7 @@ static int begin(struct fp_trace_event_read *r, const uint32_t *key, const struc
     struct fp_trace_event_stack *stack = &s->stack;
     r->out_of_order |= call->time < stack->last && !r->by_time;
     stack->last = call->time;
-    fp_array_room(&stack->calls, &stack->cap, (uint64_t)stack->n + 1, sizeof *stack->calls);
-    stack->calls[stack->n++] = *call;
+    FP_PUSH(stack->calls, stack->n, stack->cap) = *call;
     return 0;
 }
 

@@ -50,8 +50,7 @@ uint32_t fp_trace_event_lane_ending(const struct fp_trace_event_lanes *l, int64_
 
 void fp_trace_event_lane_push(struct fp_trace_event_lanes *l, uint32_t lane, struct fp_trace_event_call call) {
     struct fp_trace_event_lane *to = &l->lanes[lane];
-    fp_array_room(&to->calls, &to->cap, (uint64_t)to->n + 1, sizeof *to->calls);
-    to->calls[to->n++] = call;
+    FP_PUSH(to->calls, to->n, to->cap) = call;
     if (lane >= l->n) l->n = lane + 1;
     l->last = lane;
     changed(l, lane);

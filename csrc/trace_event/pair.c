@@ -10,8 +10,7 @@ void fp_trace_event_begin(struct fp_trace_event_read *r, const struct fp_trace_e
 
 void fp_trace_event_argument(struct fp_trace_event_read *r, uint32_t thread, uint64_t value) {
     struct fp_trace_event_stack *s = &r->calls.stacks_of[thread];
-    fp_array_room(&s->args, &s->cap_args, (uint64_t)s->n_args + 1, sizeof *s->args);
-    s->args[s->n_args++] = value;
+    FP_PUSH(s->args, s->n_args, s->cap_args) = value;
     s->calls[s->n - 1].n_args++;
 }
 

@@ -330,8 +330,7 @@ static int feed_switches(struct uftrace_reader *r, struct fp_window *in, struct 
         if ((type == PERF_EXIT || type == PERF_SWITCH) && size >= at + 16) {
             const uint32_t kind = misc & PREEMPTED ? SWITCH_PREEMPTED : misc & OUT ? SWITCH_OUT : SWITCH_IN;
             const uint32_t tid = fp_u32(p + at + (type == PERF_SWITCH ? 4 : 0));
-            fp_array_room(&r->switches, &r->cap_switches, (uint64_t)r->n_switches + 1, sizeof *r->switches);
-            r->switches[r->n_switches++] =
+            FP_PUSH(r->switches, r->n_switches, r->cap_switches) =
                 (struct uftrace_switch){fp_u64(p + at + 8), tid, type == PERF_EXIT ? THREAD_EXIT : kind};
         }
         in->pos += size;

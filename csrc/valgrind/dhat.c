@@ -156,8 +156,7 @@ static int frame_index(struct fp_dhat_reader *d, struct fp_window *in, struct fp
     int64_t index;
     if (!fp_json_is_integer(&d->walk, &index) || index < 0 || index >= FP_NO_ID)
         return bad_number(d, in, "a frame of a point", "an index of the frame table", err);
-    fp_array_room(&d->fs, &d->cap_fs, (uint64_t)d->n_fs + 1, sizeof *d->fs);
-    d->fs[d->n_fs++] = (uint32_t)index;
+    FP_PUSH(d->fs, d->n_fs, d->cap_fs) = (uint32_t)index;
     return 0;
 }
 

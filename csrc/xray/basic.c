@@ -97,8 +97,7 @@ static void remember(struct recent *t, const struct seen *now) {
         t->head = (t->head + 1) % RING;
         return;
     }
-    fp_array_room(&t->ring, &t->cap, (uint64_t)t->n + 1, sizeof *t->ring);
-    t->ring[t->n++] = *now;
+    FP_PUSH(t->ring, t->n, t->cap) = *now;
 }
 
 /* Begins another log, whose threads are distinct, like those of another input. */

@@ -56,8 +56,7 @@ void fp_xray_index_free(struct fp_xray_index *index) {
 }
 
 static void add_buffer(struct fp_xray_index *index, const struct buffer *b) {
-    fp_array_room(&index->buffers, &index->cap, (uint64_t)index->n + 1, sizeof *index->buffers);
-    index->buffers[index->n++] = *b;
+    FP_PUSH(index->buffers, index->n, index->cap) = *b;
 }
 
 /* Reads thread and times from the metadata records at the head of a buffer. */

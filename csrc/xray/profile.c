@@ -90,8 +90,7 @@ static int add_record(struct fp_xray *x, uint64_t calls, int64_t ticks, uint64_t
 }
 
 static void push_id(struct fp_xray_profile *q, uint32_t id) {
-    fp_array_room(&q->ids, &q->cap_ids, (uint64_t)q->n_ids + 1, sizeof *q->ids);
-    q->ids[q->n_ids++] = id;
+    FP_PUSH(q->ids, q->n_ids, q->cap_ids) = id;
 }
 
 /* Reads the ids of the record at p, and its length.  0, FP_MORE or an error. */

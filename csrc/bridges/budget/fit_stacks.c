@@ -38,8 +38,7 @@ static struct fp_fit_stacks_group *group_of(struct fp_fit_stacks *t, uint32_t th
     if (!t->by_thread) thread = 0;
     fp_array_zeroed(&t->group_of, &t->cap_group_of, (uint64_t)thread + 1, sizeof *t->group_of);
     if (!t->group_of[thread]) {
-        fp_array_room(&t->groups, &t->cap_groups, (uint64_t)t->n_groups + 1, sizeof *t->groups);
-        t->groups[t->n_groups++] = (struct fp_fit_stacks_group){.thread = thread};
+        FP_PUSH(t->groups, t->n_groups, t->cap_groups) = (struct fp_fit_stacks_group){.thread = thread};
         t->group_of[thread] = t->n_groups;
     }
     return &t->groups[t->group_of[thread] - 1];

@@ -189,8 +189,7 @@ static int all_fit(const struct fp_fit_timeline *f, const struct fp_fit_timeline
 static int enter(struct fp_fit_timeline *f, struct fp_fit_timeline_thread *t, const struct row *r) {
     const int at_once = t->shown == t->n && all_fit(f, t);
     if (at_once && !has_room(f, t)) return FP_FULL;
-    fp_array_room(&t->calls, &t->cap, (uint64_t)t->n + 1, sizeof *t->calls);
-    t->calls[t->n++] = (struct fp_fit_timeline_call){
+    FP_PUSH(t->calls, t->n, t->cap) = (struct fp_fit_timeline_call){
         .entered = r->time, .function = r->function, .first_argument = t->n_arguments, .cpu = r->cpu, .op = r->op};
     return at_once ? show(f, t, r->thread) : 0;
 }
@@ -237,8 +236,7 @@ static int one(struct fp_fit_timeline *f, struct fp_fit_timeline_thread *t, cons
         case FP_OP_ARGUMENT:
             if (!t->n) return 0;
             if (t->shown == t->n && !has_room(f, t)) return FP_FULL;
-            fp_array_room(&t->arguments, &t->cap_arguments, (uint64_t)t->n_arguments + 1, sizeof *t->arguments);
-            t->arguments[t->n_arguments++] = r->aux;
+            FP_PUSH(t->arguments, t->n_arguments, t->cap_arguments) = r->aux;
             return t->shown == t->n ? show(f, t, r->thread) : 0;
         default:
             if (f->event) {

@@ -59,8 +59,7 @@ static inline void count(struct fp_durations *d, uint32_t row, uint32_t place, u
     const uint64_t sum = d->counts[row][place] + n;
     d->counts[row][place] = (fp_durations_low)sum;
     for (uint64_t carries = sum >> FP_DURATIONS_LOW; FP_UNLIKELY(carries); carries--) {
-        fp_array_room(&d->carries, &d->cap_carries, (uint64_t)d->n_carries + 1, sizeof *d->carries);
-        d->carries[d->n_carries++] = (uint64_t)row * FP_DURATIONS_PAGE + place;
+        FP_PUSH(d->carries, d->n_carries, d->cap_carries) = (uint64_t)row * FP_DURATIONS_PAGE + place;
     }
 }
 

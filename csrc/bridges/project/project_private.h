@@ -25,8 +25,7 @@ static inline size_t fp_project_row(const struct fp_project *s) {
 
 /* Appends a word to s->chain. */
 static inline void fp_project_push(struct fp_project *s, uint32_t word) {
-    fp_array_room(&s->chain, &s->cap_chain, (uint64_t)s->n_chain + 1, sizeof *s->chain);
-    s->chain[s->n_chain++] = word;
+    FP_PUSH(s->chain, s->n_chain, s->cap_chain) = word;
 }
 
 static inline uint32_t fp_project_stack(const struct fp_project *s, uint32_t key) {

@@ -145,8 +145,7 @@ int fp_filter_learn(struct fp_filter *f, struct fp_err *err) {
 /* ---- a timeline ---- */
 
 int fp_filter_path(struct fp_filter *f, const uint8_t *name, size_t n) {
-    fp_array_room(&f->path, &f->cap_path, (uint64_t)f->n_path + 1, sizeof *f->path);
-    f->path[f->n_path++] = fp_strings_intern(&f->model->strings, name, n);
+    FP_PUSH(f->path, f->n_path, f->cap_path) = fp_strings_intern(&f->model->strings, name, n);
     return FP_DONE;
 }
 

@@ -19,8 +19,7 @@ void fp_focus_free(struct fp_focus *f) {
 }
 
 int fp_focus_path(struct fp_focus *f, const uint8_t *name, size_t n) {
-    fp_array_room(&f->path, &f->cap_path, (uint64_t)f->n_path + 1, sizeof *f->path);
-    f->path[f->n_path++] = fp_strings_intern(&f->model->strings, name, n);
+    FP_PUSH(f->path, f->n_path, f->cap_path) = fp_strings_intern(&f->model->strings, name, n);
     return FP_DONE;
 }
 

@@ -26,8 +26,7 @@ static uint32_t replaced(struct fp_label_rows *l, uint32_t label) {
     while (label && label < m->labels.n) {
         const uint32_t *row = fp_table_row(&m->labels, label);
         if (!is_given(l, row[FP_LABEL_KEY])) {
-            fp_array_room(&l->kept, &l->cap_kept, (uint64_t)n + 1, sizeof *l->kept);
-            l->kept[n++] = label;
+            FP_PUSH(l->kept, n, l->cap_kept) = label;
         }
         label = row[FP_LABEL_NEXT] < label ? row[FP_LABEL_NEXT] : 0; /* earlier entries only, so the loop ends */
     }

@@ -35,8 +35,7 @@ void fp_open_count(struct fp_open *o, uint32_t thread, uint32_t function, uint32
 
 /* A call begins. */
 static inline void fp_open_enter(struct fp_open *o, struct fp_open_calls *t, uint32_t thread, uint32_t function) {
-    fp_array_room(&t->functions, &t->cap, (uint64_t)t->n + 1, sizeof *t->functions);
-    t->functions[t->n++] = function;
+    FP_PUSH(t->functions, t->n, t->cap) = function;
     o->calls++;
     if (FP_UNLIKELY(t->counted)) fp_open_count(o, thread, function, 1);
 }

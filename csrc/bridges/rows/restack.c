@@ -68,8 +68,7 @@ void fp_restack_free(struct fp_restack *r) {
 /* ---- replacements of frames ---- */
 
 static void push(struct fp_restack *r, uint32_t word) {
-    fp_array_room(&r->chains, &r->cap_chains, (uint64_t)r->n_chains + 1, sizeof *r->chains);
-    r->chains[r->n_chains++] = word;
+    FP_PUSH(r->chains, r->n_chains, r->cap_chains) = word;
 }
 
 static void begin_chain(struct fp_restack *r, uint32_t frame, uint32_t n) {

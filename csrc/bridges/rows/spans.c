@@ -44,8 +44,7 @@ static void keep(struct fp_spans *s, struct fp_spans_call call) {
         s->left_out++;
         return;
     }
-    fp_array_room(&s->spans, &s->cap, (uint64_t)s->n + 1, sizeof *s->spans);
-    s->spans[s->n++] = call;
+    FP_PUSH(s->spans, s->n, s->cap) = call;
 }
 
 /* Ends the innermost call of a thread. */

@@ -99,8 +99,7 @@ static void put_value(struct fp_tracks *t, const struct fp_batch *in, uint32_t r
     track->last_time = time;
     if (is_same) return;
     if (t->n_points >= t->room) fit_values(t, t->room / 4 * 3);
-    fp_array_room(&track->points, &track->cap, (uint64_t)track->n_points + 1, sizeof *track->points);
-    track->points[track->n_points++] = (struct fp_tracks_point){time, value};
+    FP_PUSH(track->points, track->n_points, track->cap) = (struct fp_tracks_point){time, value};
     t->n_points++;
 }
 
@@ -153,8 +152,7 @@ static void put_mark(struct fp_tracks *t, const struct fp_batch *in, uint32_t ro
     const uint32_t name = name_of(t, p, (uint32_t)in->aux[row]);
     const uint32_t function = in->function[row] < UINT32_MAX - 1 ? in->function[row] : UINT32_MAX - 1;
     if (t->n_marks >= t->room) fit_marks(t, t->room / 4 * 3);
-    fp_array_room(&t->marks, &t->cap_marks, (uint64_t)t->n_marks + 1, sizeof *t->marks);
-    t->marks[t->n_marks++] =
+    FP_PUSH(t->marks, t->n_marks, t->cap_marks) =
         (struct fp_tracks_mark){in->time[row], in->thread[row], name, in->op[row] == FP_OP_TYPED ? function + 1 : 0, 1};
     t->n_events++;
 }

@@ -217,8 +217,7 @@ static void number_all(struct fp_sum *s) {
         uint32_t n = 0;
         for (uint32_t at = row[0]; at && !is_known[at]; at = fp_table_row(stacks, at)[FP_STACK_PARENT]) {
             is_known[at] = 1;
-            fp_array_room(&s->rest, &s->cap_rest, (uint64_t)n + 1, sizeof *s->rest);
-            s->rest[n++] = at;
+            FP_PUSH(s->rest, n, s->cap_rest) = at;
         }
         while (n) number(s, 0, fp_table_row(stacks, s->rest[--n])[FP_STACK_FRAME]);
         number(s, 1, row[1]);
