@@ -346,8 +346,7 @@ static int pull_event(struct fp_archive_decoder *d, struct timeline_thread *t, u
         uint32_t n = fp_archive_cur_u32(&d->streams[S_EVENT]);
         struct fp_archive_cur *payload = &d->streams[S_PAYLOAD];
         if ((size_t)(payload->end - payload->p) < n) return FP_E_MALFORMED;
-        int status = fp_batch_payload(b, payload->p, n, &b->aux[i]);
-        if (status) return status;
+        FP_TRY(fp_batch_payload(b, payload->p, n, &b->aux[i]));
         payload->p += n;
     }
     return 0;
@@ -400,8 +399,7 @@ static int pull_rows(struct fp_archive_decoder *d, struct timeline_thread *t, st
             b->op[i] = (uint8_t)op;
             b->function[i] = 0;
             key[i] = event + op;
-            int status = pull_event(d, t, op, b, i);
-            if (status) return status;
+            FP_TRY(pull_event(d, t, op, b, i));
             continue;
         }
         b->function[i] = t->function = id;

@@ -104,8 +104,7 @@ static int make_stack(struct fp_chrome_samples *r, uint32_t node, struct fp_err 
         one->state = 1;
         if (one->parent == at) wrong = "a frame is its own caller";
         if (!wrong) continue;
-        const int status = fp_chrome_samples_broken(r, one->at, wrong, NULL, err);
-        if (status) return status;
+        FP_TRY(fp_chrome_samples_broken(r, one->at, wrong, NULL, err));
         one->parent = 0;
     }
     while (n) {
@@ -123,8 +122,7 @@ int fp_chrome_samples_make_stacks(struct fp_chrome_samples *r, struct fp_err *er
     /* node 0 means no node; its stack is empty */
     fp_array_zeroed(&r->nodes, &r->cap_nodes, 1, sizeof *r->nodes);
     for (uint32_t node = 1; node < r->node_keys.n; node++) {
-        const int status = r->nodes[node].at ? make_stack(r, node, err) : FP_DONE;
-        if (status) return status;
+        FP_TRY(r->nodes[node].at ? make_stack(r, node, err) : FP_DONE);
     }
     return FP_DONE;
 }

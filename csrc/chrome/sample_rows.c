@@ -30,8 +30,7 @@ static uint32_t add_row(struct fp_chrome_samples *r, struct fp_batch *out, uint3
 static int end_sample(struct fp_chrome_samples *r, struct fp_chrome_samples_profile *p, int64_t now,
                       struct fp_batch *out) {
     if (!p->open) return 0;
-    const int status = room(out, r->pub.part + p->document, 2);
-    if (status) return status;
+    FP_TRY(room(out, r->pub.part + p->document, 2));
     struct fp_chrome_samples_node *const node = &r->nodes[p->node];
     uint32_t stack = node->stack;
     if (p->line && node->function) {
@@ -97,8 +96,7 @@ int fp_chrome_samples_of_columns(struct fp_chrome_samples *r, uint32_t profile, 
         const uint32_t node = ends ? 0 : fp_chrome_samples_node(r, profile, (uint32_t)c[FP_CHROME_NODES].values[i]);
         if (!node && !r->lenient && !ends)
             return fp_fail(err, FP_E_MALFORMED, r->event.at, "a sample refers to a node that is not in the profile");
-        const int status = end_sample(r, p, now, out);
-        if (status) return status;
+        FP_TRY(end_sample(r, p, now, out));
         r->pub.backwards += clock < p->shown;
         r->pub.broken += !node && !ends;
         p->clock = clock;
@@ -143,8 +141,7 @@ static int hits_of_nodes(struct fp_chrome_samples *r, struct fp_batch *out) {
     for (; r->hit < r->node_keys.n; r->hit++) {
         const struct fp_chrome_samples_profile *p = profile_of_hits(r, r->hit);
         if (!p) continue;
-        const int status = room(out, r->pub.named + p->document, n_values);
-        if (status) return status;
+        FP_TRY(room(out, r->pub.named + p->document, n_values));
         const uint32_t i = add_row(r, out, r->nodes[r->hit].stack, p->thread, p->start);
         for (uint32_t k = 0; k < n_values; k++)
             out->values[(size_t)k * out->cap + i] = k == r->pub.by_hits ? r->nodes[r->hit].hits : 0;
@@ -155,8 +152,7 @@ static int hits_of_nodes(struct fp_chrome_samples *r, struct fp_batch *out) {
 int fp_chrome_samples_last(struct fp_chrome_samples *r, struct fp_batch *out) {
     for (; r->ending < r->profile_keys.n && r->ending < r->cap_profiles; r->ending++) {
         struct fp_chrome_samples_profile *p = &r->profiles[r->ending];
-        const int status = end_sample(r, p, p->end > p->shown ? p->end : p->shown, out);
-        if (status) return status;
+        FP_TRY(end_sample(r, p, p->end > p->shown ? p->end : p->shown, out));
     }
     return hits_of_nodes(r, out);
 }

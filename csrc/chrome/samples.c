@@ -438,8 +438,7 @@ static int read_document(struct fp_chrome_samples *r, struct fp_window *in, stru
     enum { MOST_DOCUMENTS = 1 << 16 };
     if (r->pub.thread_ids.document < MOST_DOCUMENTS)
         return r->after ? fp_json_peek(&r->walk, r, in, err) : fp_json_run(&r->walk, r, in, err);
-    const int status = fp_json_peek(&r->walk, r, in, err);
-    if (status) return status;
+    FP_TRY(fp_json_peek(&r->walk, r, in, err));
     r->walk.is_damaged = 1;
     return fp_fail(err, FP_E_MALFORMED, in->base + in->pos, "more than 65,536 documents follow each other");
 }
@@ -452,8 +451,7 @@ int fp_chrome_samples_again(struct fp_chrome_samples_read *pub, struct fp_err *e
     r->event = (struct fp_chrome_samples_event){0};
     r->pub.thread_ids.document = 0;
     forget(r);
-    const int status = fp_chrome_samples_make_stacks(r, err);
-    if (status) return status;
+    FP_TRY(fp_chrome_samples_make_stacks(r, err));
     for (uint32_t i = 0; i < r->profile_keys.n && i < r->cap_profiles; i++)
         r->profiles[i].clock = r->profiles[i].shown = r->profiles[i].start;
     fp_chrome_samples_plan_hits(r);

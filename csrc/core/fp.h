@@ -88,6 +88,13 @@ static inline int fp_fail(struct fp_err *err, int code, uint64_t offset, const c
     return code;
 }
 
+/* Returns from the function around it what a call returns, unless that is 0. */
+#define FP_TRY(call)                   \
+    do {                               \
+        const int fp_tried = (call);   \
+        if (fp_tried) return fp_tried; \
+    } while (0)
+
 /* An allocation failed. */
 static inline int fp_no_memory(struct fp_err *err) {
     return fp_fail(err, FP_E_NOMEM, 0, "memory");

@@ -115,8 +115,7 @@ static int after_value(struct fp_json *j, struct fp_window *in, size_t at) {
 /* Reads the key at `at` and the colon after it. */
 static int key_at(struct fp_json *j, struct fp_window *in, size_t at, struct fp_err *err) {
     if (in->p[at] != '"') return fail(in, at, "a key in quotes", err);
-    const int status = string_at(j, in, at + 1, err);
-    if (status) return status;
+    FP_TRY(string_at(j, in, at + 1, err));
     const size_t colon = (size_t)(fp_json_after_blanks(in->p + j->end, in->p + in->n) - in->p);
     if (colon == in->n) return more(in, err);
     if (in->p[colon] != ':') return fail(in, colon, "a colon", err);

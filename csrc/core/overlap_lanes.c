@@ -146,13 +146,11 @@ int fp_overlap_lanes_pull(struct fp_overlap_lanes *l, struct fp_batch *out) {
         if (l->taking || l->at_tie == l->n_ties) {
             if (!l->taking) l->n_ties = l->at_tie = 0;
             l->taking = 1;
-            const int status = next_ties(l);
-            if (status) return status;
+            FP_TRY(next_ties(l));
             l->taking = 0;
             if (!l->n_ties) break;
         }
-        const int status = enter(l, &l->ties[l->at_tie], out);
-        if (status) return status;
+        FP_TRY(enter(l, &l->ties[l->at_tie], out));
         l->at_tie++;
     }
     for (uint32_t i = 0; i < l->n_lanes; i++)

@@ -109,7 +109,7 @@ static int mapping_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
     if (!to) return status;
     uint32_t row[FP_MAPPING_WIDTH];
     memcpy(row, fp_table_row(&r->from->mappings, *id), sizeof row);
-    if ((status = object_of(r, &row[FP_MAPPING_OBJECT], err))) return status;
+    FP_TRY(object_of(r, &row[FP_MAPPING_OBJECT], err));
     return note(to, id, fp_table_intern(&r->to->mappings, row));
 }
 
@@ -213,8 +213,7 @@ static int push_frame(struct fp_remap *r, uint32_t frame, uint32_t *node, struct
     uint32_t n = 1;
     const uint32_t *frames = r->hooks.frames ? r->hooks.frames(r->hooks.arg, frame, &n) : NULL;
     if (!r->hooks.frames) {
-        const int status = frame_of(r, &frame, err);
-        if (status) return status;
+        FP_TRY(frame_of(r, &frame, err));
     }
     if (!frames) frames = &frame;
     for (uint32_t k = 0; k < n; k++) {

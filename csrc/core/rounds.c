@@ -171,7 +171,7 @@ static int look(struct fp_rounds *r, uint32_t number, int *left) {
 
 /* Advances the run that delivered a record to its next, or removes it from the heap. */
 static int advance(struct fp_rounds *r) {
-    int left, status;
+    int left;
     if (!r->from_run) return 0;
     const uint32_t number = r->heap[0].run;
     if (r->from_run == 1) {
@@ -179,7 +179,7 @@ static int advance(struct fp_rounds *r) {
         run->pos += padded(head_of(run->window + run->pos).n);
         r->from_run = 2;
     }
-    if ((status = look(r, number, &left))) return status;
+    FP_TRY(look(r, number, &left));
     if (left)
         r->heap[0].time = time_of(r, number);
     else
@@ -234,7 +234,7 @@ int fp_rounds_put(struct fp_rounds *r, uint64_t time, uint32_t tag, const uint8_
     if (FP_UNLIKELY(r->writing || (r->n_keys && r->live + r->n_keys * sizeof *r->keys * 2 + nbytes > r->most / 2))) {
         if (r->writing < 2 && (status = write_away(r))) return status;
         r->writing = 2; /* its first record */
-        if ((status = look(r, r->n_runs, &left))) return status;
+        FP_TRY(look(r, r->n_runs, &left));
         r->n_runs++;
         r->n_runs_ever++;
         push(r, r->n_runs - 1);
@@ -272,11 +272,10 @@ void fp_rounds_end(struct fp_rounds *r) {
 }
 
 int fp_rounds_next(struct fp_rounds *r) {
-    int status;
     if (r->is_out) release(r, r->at - 1);
     r->is_out = 0;
     sort(r);
-    if ((status = advance(r))) return status;
+    FP_TRY(advance(r));
     const uint64_t here = r->at < r->n_keys ? r->keys[r->at].key : UINT64_MAX;
     const uint8_t *p;
     /* at equal times, records in runs come first: they were added earlier */

@@ -195,8 +195,7 @@ int fp_groups_within(struct fp_groups *g, struct fp_batch *b, const uint32_t *ro
     }
     for (uint32_t i = 0; i < b->n; i++) {
         const uint32_t group = g->ids[i], stack = b->stack[i];
-        int status = stack_within(g, group, roots ? roots[group] : 0, prefixes[group], stack, &b->stack[i], err);
-        if (status) return status;
+        FP_TRY(stack_within(g, group, roots ? roots[group] : 0, prefixes[group], stack, &b->stack[i], err));
         b->label[i] = 0;
     }
     return 0;

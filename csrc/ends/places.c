@@ -129,12 +129,10 @@ int fp_places_put(struct fp_places *p, const struct fp_batch *in, const uint32_t
                     p->by_address ? 0 : fp_table_row(&p->model->functions, function)[FP_FUNCTION_NAME];
                 at = find(&p->functions, (uint32_t[]){group, name}, at);
             }
-            const int status = add(&p->functions, at, in, i, columns, err);
-            if (status) return status;
+            FP_TRY(add(&p->functions, at, in, i, columns, err));
         }
         if (keep != FP_PLACES_ROWS) continue;
-        const int status = keep_row(p, in, i, columns, &last, err);
-        if (status) return status;
+        FP_TRY(keep_row(p, in, i, columns, &last, err));
     }
     p->resume = 0;
     return FP_DONE;

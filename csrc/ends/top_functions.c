@@ -325,8 +325,7 @@ int fp_top_functions_end(struct fp_top_functions *f, int cycles, struct fp_err *
     fp_top_room(all, f->cap);
     graph_room(f);
     for (int exact = 0; exact < 2; exact++) {
-        const int status = merge_arcs(f, &f->arcs[exact], err);
-        if (status) return status;
+        FP_TRY(merge_arcs(f, &f->arcs[exact], err));
     }
     free(f->cycle);
     f->n_cycles = 0;

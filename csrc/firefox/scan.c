@@ -480,8 +480,7 @@ int fp_firefox_value(void *to, uint32_t code, struct fp_window *in, struct fp_er
 }
 
 int fp_firefox_scan(struct fp_firefox_read *r, struct fp_window *in, struct fp_err *err) {
-    const int status = fp_json_walk(r->scan.walk, r, in, err);
-    if (status) return status;
+    FP_TRY(fp_json_walk(r->scan.walk, r, in, err));
     r->counts.bad_end = (uint64_t)r->scan.walk->bad_end;
     if (!r->scan.seen_threads && !r->lenient) return fp_fail(err, FP_E_MALFORMED, 0, "the object has no threads");
     fp_firefox_end_blocks(r);

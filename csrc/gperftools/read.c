@@ -218,8 +218,7 @@ static int records(struct fp_gperftools_reader *g, struct fp_window *in, struct 
             fp_strings_prefetch(&g->chains.texts, r->hash);
         }
         /* Records before the malformed one may be wrong, too.  Report the first error in the file. */
-        int added = add_all(g, group, n, err);
-        if (added) return added;
+        FP_TRY(add_all(g, group, n, err));
         if (status != GOT) return status;
     }
 }

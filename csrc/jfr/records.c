@@ -68,8 +68,7 @@ int fp_jfr_next(struct fp_jfr_reader *r, struct fp_window *in, struct fp_jfr_rec
         const uint8_t *p = in->p + in->pos;
         record->at = at;
         if (FP_UNLIKELY(!whole(r, p, p + (left < there ? left : there), record))) {
-            const int status = fp_jfr_head(r, in, record, err);
-            if (status) return status;
+            FP_TRY(fp_jfr_head(r, in, record, err));
         }
         *type = record->type > 1 ? fp_jfr_find_type(r, record->type) : 0;
         if (*type && r->metadata.types[*type].is_row) {

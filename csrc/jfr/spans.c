@@ -77,8 +77,7 @@ static int put_values(struct fp_jfr_reader *r, uint32_t type, const struct fp_jf
         if (value - value != 0) continue; /* not finite */
         memcpy(&span.end, &value, sizeof value);
         span.what = name_of(r, type, fields[r->spans.value]);
-        const int status = add(r, span);
-        if (status) return status;
+        FP_TRY(add(r, span));
     }
     r->spans.value = 0;
     return 0;

@@ -125,8 +125,7 @@ static inline int settle(struct fp_memray_reader *r, const struct fp_memray_comi
         const int64_t live = heap->live;
         const struct fp_memray_coming old = get(r, &r->buckets[at], slot);
         r->buckets[at].sum[slot] = 0;
-        const int status = fp_heap_change(heap, old.sum, -1, -old.size);
-        if (status) return status;
+        FP_TRY(fp_heap_change(heap, old.sum, -1, -old.size));
         heap->live = live;
         r->n_blocks--;
     }

@@ -137,8 +137,7 @@ int fp_memray_want(struct fp_memray_reader *r) {
     r->f.n_wanted = 1; /* row 0 is none */
     for (uint32_t sum = 1; sum < r->f.heap.n; sum++) {
         const uint32_t *key = fp_table_row(&r->sums, sum);
-        const int status = want(r, native_of(key), key[4]);
-        if (status) return status;
+        FP_TRY(want(r, native_of(key), key[4]));
     }
     return 0;
 }

@@ -135,14 +135,14 @@ static int resolve_location(struct fp_otlp_reader *r, struct fp_otlp_location *l
     }
     for (uint32_t i = 0; i < l->entry.n; i++) {
         const struct fp_otlp_attribute *a;
-        if ((status = attribute_of(r, r->current.lists[l->entry.first + i], l->entry.at, &a, err))) return status;
+        FP_TRY(attribute_of(r, r->current.lists[l->entry.first + i], l->entry.at, &a, err));
         if (!a || !a->key) continue;
         if (a->key == r->words.is_folded)
             flags |= a->string == r->words.yes ? FP_FRAME_FOLDED : 0;
         else
             r->stats.location_attributes++;
     }
-    if ((status = resolve_lines(r, l, object, &chain, err))) return status;
+    FP_TRY(resolve_lines(r, l, object, &chain, err));
     if (!mapping && !l->address && !flags && !chain) return 0; /* entry 0: created when a stack uses it */
     l->frame = fp_model_frame(r->model, mapping, l->address, flags, chain);
     return 0;
@@ -238,7 +238,7 @@ int fp_otlp_resolve(struct fp_otlp_reader *r, struct fp_err *err) {
     fp_array_room(&r->tables.nodes, &r->tables.cap_nodes, r->tables.n_stacks, sizeof *r->tables.nodes);
     for (uint32_t i = 0; i < r->tables.n_stacks; i++) {
         r->tables.nodes[i] = FP_NO_ID;
-        if ((status = check_stack(r, &r->tables.stacks[i], err))) return status;
+        FP_TRY(check_stack(r, &r->tables.stacks[i], err));
     }
     r->pprof.n_comments = 0;
     for (uint32_t i = 0; i < r->current.n_profiles; i++)

@@ -117,8 +117,7 @@ static int labels_of(struct fp_otlp_reader *r, const struct fp_otlp_sample *s, s
     fp_array_room(&r->rows.labels, &r->rows.cap_labels, (uint64_t)set + 1, sizeof *r->rows.labels);
     if (set == before) r->rows.labels[set] = (struct fp_otlp_labels){FP_NO_ID, 0};
     if (r->rows.labels[set].chain == FP_NO_ID) {
-        const int status = new_labels(r, s, &r->rows.labels[set], err);
-        if (status) return status;
+        FP_TRY(new_labels(r, s, &r->rows.labels[set], err));
     }
     *labels = r->rows.labels[set];
     return 0;
@@ -361,8 +360,7 @@ static int begin_rows(struct fp_otlp_reader *r, struct fp_err *err) {
 static int put_rows(struct fp_otlp_reader *r, struct fp_batch *out, struct fp_err *err) {
     const struct fp_otlp_sample *const s = &r->rows.cursors[r->rows.leader].sample;
     if (FP_UNLIKELY(r->tables.n_renewed != r->model->n_renewed)) { /* while the batch was drained */
-        const int status = stack_of(r, s, &r->rows.row_stack, err);
-        if (status) return status;
+        FP_TRY(stack_of(r, s, &r->rows.row_stack, err));
     }
     for (; r->rows.row < r->rows.n_rows; r->rows.row++) {
         if (out->n == out->cap) return FP_FULL;

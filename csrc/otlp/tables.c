@@ -118,8 +118,7 @@ static int take_attribute(struct fp_otlp_reader *r, const struct fp_wire_field *
                           struct fp_err *err) {
     struct fp_otlp_attribute a = {.at = at};
     if (read_attribute(r, entry, &a, 0)) {
-        const int status = fp_otlp_bad_entry(r, at, "an attribute is malformed", err);
-        if (status) return status;
+        FP_TRY(fp_otlp_bad_entry(r, at, "an attribute is malformed", err));
         a = (struct fp_otlp_attribute){.at = at};
     }
     add_attribute(r, &a);
@@ -157,8 +156,7 @@ static int take_resource(struct fp_otlp_reader *r, const struct fp_window *in, c
             r->stats.dropped_attributes += f.v;
         } else {
             const uint64_t at = fp_otlp_offset(in, f.at);
-            const int status = own_attribute(r, at, &f, &resource->first, &resource->n, err);
-            if (status) return status;
+            FP_TRY(own_attribute(r, at, &f, &resource->first, &resource->n, err));
         }
     }
     return kind == FP_WIRE_BAD ? fp_otlp_bad_entry(r, fp_otlp_offset(in, m.p), "a resource is malformed", err) : 0;

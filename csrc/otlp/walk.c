@@ -182,8 +182,7 @@ int fp_otlp_next(struct fp_otlp_walk *w, struct fp_window *in, struct fp_wire_fi
         }
         w->at = at;
         if (w->form == FP_OTLP_GROUPED) {
-            const int found = group(w, in);
-            if (found) return found;
+            FP_TRY(group(w, in));
         }
         const int used = fp_wire_read_head(in->p + in->pos, in->p + in->n, f);
         int status = 0;

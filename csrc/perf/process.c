@@ -177,8 +177,7 @@ static int map_user(struct fp_perf_reader *r, uint32_t pid, uint64_t start, uint
     } else if (is(name, n, "[vdso]")) {
         pgoff = 0;
     } else if (executable) {
-        const int status = note_dump(r, pid, name, n);
-        if (status) return status;
+        FP_TRY(note_dump(r, pid, name, n));
     }
     const uint32_t string = fp_strings_intern(&r->model->strings, name, n);
     return fp_perf_map_range(r, pid, start, len, pgoff, string, executable ? FP_PERF_IS_EXECUTABLE : 0);

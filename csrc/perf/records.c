@@ -390,8 +390,7 @@ int fp_perf_feed(struct fp_perf_reader *r, struct fp_window *in, struct fp_batch
             status = NEXT;
         }
         if (status == FP_DONE && r->feed.ending && fp_perf_by_branches(r)) {
-            const int left = fp_perf_branch_rows(r, out);
-            if (left) return left;
+            FP_TRY(fp_perf_branch_rows(r, out));
         }
         if (status != NEXT) return status;
     }

@@ -246,8 +246,7 @@ static int put_counters(struct fp_perf_reader *r, const struct fp_perf_event *e,
         r->counts.unknown_ids += !row;
         const uint64_t period = row ? value - r->events.last_value[row] : 0;
         if (!period) continue;
-        const int status = put(r, r->events.of_id[row], period, stack, thread, label, s->time, out, err);
-        if (status) return status;
+        FP_TRY(put(r, r->events.of_id[row], period, stack, thread, label, s->time, out, err));
         r->events.last_value[row] = value;
     }
     return 0;

@@ -322,8 +322,7 @@ int fp_perfetto_known_later(struct fp_perfetto_read *r) {
     if (c->again) return 0;
     for (uint32_t i = 0; i < c->ids.n && i < c->cap_clocks; i++) {
         int64_t ns;
-        const int found = c->clocks[i].was_unknown ? convert(c, i, 0, &ns) : 0;
-        if (found) return found;
+        FP_TRY(c->clocks[i].was_unknown ? convert(c, i, 0, &ns) : 0);
     }
     return 0;
 }

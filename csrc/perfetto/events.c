@@ -281,10 +281,10 @@ static int take_arguments(struct fp_perfetto_read *r, const struct fp_perfetto_s
     struct fp_wire all = e->all, part;
     struct fp_wire_field value;
     uint32_t code;
-    int status, others = 0;
+    int others = 0;
     *n = 0;
     while (fp_perfetto_part(&all, 4, &part)) {
-        if ((status = take_annotation(s, part, &code, &value))) return status;
+        FP_TRY(take_annotation(s, part, &code, &value));
         if (code != FP_PA_ARGUMENTS + *n) {
             others = 1;
             continue;
@@ -312,9 +312,9 @@ static int instant(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, 
     struct fp_wire_field value;
     uint32_t code, payload = name_of(r, s, e);
     int64_t type = 0;
-    int others = 0, status;
+    int others = 0;
     while (e->has_annotations && fp_perfetto_part(&all, 4, &part)) {
-        if ((status = take_annotation(s, part, &code, &value))) return status;
+        FP_TRY(take_annotation(s, part, &code, &value));
         if (code == FP_PA_DATA)
             payload = fp_strings_intern(&r->model->strings, value.p, value.n);
         else if (code == FP_PA_TYPE && value.v < UINT32_MAX)

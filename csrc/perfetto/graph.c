@@ -144,8 +144,7 @@ static int take_object(struct fp_perfetto_graph *g, struct fp_wire m) {
     fp_array_zeroed(&g->objects, &g->cap_objects, (uint64_t)row + 1, sizeof *g->objects);
     if (g->objects[row].is_known) return 0;
     const uint8_t by_class = o.fields.p == o.fields.end;
-    const int status = take_references(g, &o, m, by_class);
-    if (status) return status;
+    FP_TRY(take_references(g, &o, m, by_class));
     g->objects[row] = (struct heap_object){.size = o.size,
                                            .class = class,
                                            .first = first,

@@ -320,8 +320,7 @@ int fp_perfetto_survey(struct fp_perfetto_read *r, struct fp_window *in, int unt
 
 int fp_perfetto_feed(struct fp_perfetto_read *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     if (!r->feed.over) {
-        const int status = read_packets(r, in, err);
-        if (status) return status;
+        FP_TRY(read_packets(r, in, err));
         r->feed.over = 1;
         fp_rounds_end(&r->rounds);
         r->again = fp_perfetto_known_later(r);

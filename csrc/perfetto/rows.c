@@ -38,8 +38,7 @@ static int end_complete(struct fp_perfetto_read *r, uint32_t place, uint32_t lan
     const struct fp_perfetto_place *p = &r->places[place];
     if (lane >= p->n_lanes) return FP_DONE;
     for (const struct fp_perfetto_lane *l = &p->lanes[lane]; l->n && l->calls[l->n - 1].end <= time;) {
-        const int status = fp_perfetto_end_call(r, place, lane, l->calls[l->n - 1].end, out);
-        if (status) return status;
+        FP_TRY(fp_perfetto_end_call(r, place, lane, l->calls[l->n - 1].end, out));
     }
     return FP_DONE;
 }
@@ -74,8 +73,7 @@ static int put_end(struct fp_perfetto_read *r, uint32_t place, struct fp_perfett
         r->calls.to_close = n;
     }
     for (; r->calls.to_close; r->calls.to_close--) {
-        const int status = fp_perfetto_end_call(r, place, lane, (int64_t)r->rounds.time, out);
-        if (status) return status;
+        FP_TRY(fp_perfetto_end_call(r, place, lane, (int64_t)r->rounds.time, out));
     }
     if (!l->n) give_lane(p, track);
     return FP_DONE;
@@ -92,7 +90,7 @@ static int put_complete(struct fp_perfetto_read *r, uint32_t place, struct fp_pe
     if (__builtin_add_overflow(now, duration, &end)) end = INT64_MAX - 1;
     for (uint32_t tried = 0;; tried++) {
         struct fp_perfetto_place *p = &r->places[place];
-        if ((status = end_complete(r, place, lane, now, out))) return status;
+        FP_TRY(end_complete(r, place, lane, now, out));
         const struct fp_perfetto_lane *l = &p->lanes[lane];
         const int fits = lane >= p->n_lanes || !l->n || end <= l->calls[l->n - 1].end;
         if (fits || p->is_lanes || tried == MOST_LANES) {
@@ -156,8 +154,7 @@ static int put_call_record(struct fp_perfetto_read *r, struct fp_batch *out) {
 static int end_all(struct fp_perfetto_read *r, struct fp_batch *out) {
     for (uint32_t place = 1; place < r->tracks.n_places; place++)
         for (uint32_t lane = 0; lane < r->places[place].n_lanes; lane++) {
-            const int status = end_complete(r, place, lane, INT64_MAX - 1, out);
-            if (status) return status;
+            FP_TRY(end_complete(r, place, lane, INT64_MAX - 1, out));
         }
     return FP_DONE;
 }
@@ -191,8 +188,7 @@ int fp_perfetto_rows(struct fp_perfetto_read *r, struct fp_batch *out, struct fp
             if (status != FP_FULL) return status;
             r->feed.has_head = 1;
         }
-        status = put_any_record(r, out);
-        if (status) return status;
+        FP_TRY(put_any_record(r, out));
         r->feed.has_head = 0;
     }
     if (r->data == FP_PERFETTO_OFF_CPU) fp_perfetto_count_waits(r);

@@ -43,7 +43,7 @@ static int take_streaming(struct fp_perfetto_read *r, const struct fp_perfetto_p
     struct fp_wire_list stacks = fp_wire_list_of(k->message[FP_PF_STREAMING], &of_streaming, 1);
     struct fp_wire_list times = fp_wire_list_of(k->message[FP_PF_STREAMING], &of_streaming, 2);
     uint64_t stack, delta;
-    int more, status;
+    int more;
     if (s->tid < 0) {
         r->counts[FP_PERFETTO_N_NO_STACK]++;
         return 0;
@@ -57,7 +57,7 @@ static int take_streaming(struct fp_perfetto_read *r, const struct fp_perfetto_p
             s->reference = 0;
         r->counts[FP_PERFETTO_N_SAMPLES]++;
         const int64_t time = fp_perfetto_system_time(r, FP_PC_MONOTONIC, s->reference);
-        if ((status = put_sample(r, s, stack, s->pid, s->tid, time))) return status;
+        FP_TRY(put_sample(r, s, stack, s->pid, s->tid, time));
     }
     return more ? FP_E_MALFORMED : 0;
 }

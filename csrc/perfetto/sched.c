@@ -168,8 +168,7 @@ static int take_switches(struct fp_perfetto_read *r, struct fp_wire m, uint64_t 
         const uint32_t next = track_of(r, (int32_t)(uint32_t)tid, (struct fp_wire){0}),
                        name = has_name ? name_at(r, index) : 0;
         if (next && name) r->tracks.list[next].name = name;
-        const int status = put_switch(r, fp_perfetto_system_time(r, clock, (int64_t)now), cpu, UNKNOWN, state, next);
-        if (status) return status;
+        FP_TRY(put_switch(r, fp_perfetto_system_time(r, clock, (int64_t)now), cpu, UNKNOWN, state, next));
     }
     return more ? FP_E_MALFORMED : 0;
 }
@@ -236,19 +235,18 @@ static int end_state(struct fp_perfetto_read *r, uint32_t place, struct sched_th
 static int set_state(struct fp_perfetto_read *r, uint32_t track, struct switch_reason reason, struct fp_batch *out) {
     struct fp_perfetto_sched *s = r->calls.sched;
     const uint32_t place = r->tracks.list[track].place - 1;
-    int status;
     fp_array_zeroed(&s->threads, &s->cap_threads, (uint64_t)track + 1, sizeof *s->threads);
     fp_perfetto_lane_room(&r->places[place], 0);
     struct sched_thread *t = &s->threads[track];
     if (t->state == reason.state) return FP_DONE;
     if (t->state) {
-        if ((status = end_state(r, place, t, out))) return status;
+        FP_TRY(end_state(r, place, t, out));
         t->state = NONE;
     }
     if (reason.state == NONE || reason.state == GONE) return FP_DONE;
     const uint32_t function = function_of(r, reason.state, reason.letter);
     if (r->data == FP_PERFETTO_STATES) {
-        if ((status = fp_perfetto_begin_call(r, place, 0, FP_OP_ENTER, function, INT64_MAX, out))) return status;
+        FP_TRY(fp_perfetto_begin_call(r, place, 0, FP_OP_ENTER, function, INT64_MAX, out));
     } else if (reason.state >= RUNNABLE) {
         t->stack = open_calls(r, place);
     }

@@ -92,8 +92,7 @@ static int function_line(struct fp_pgo_reader *r, struct fp_pgo_text t, struct f
     if (!cut_number(&t, &head) || !cut_number(&t, &total) || t.p == t.stop) return BAD;
     r->n_levels = r->base = 0;
     if (*t.p == '[' && t.stop[-1] == ']') {
-        const int status = open_context(r, (struct fp_pgo_text){t.p + 1, t.stop - 1});
-        if (status) return status;
+        FP_TRY(open_context(r, (struct fp_pgo_text){t.p + 1, t.stop - 1}));
     } else {
         fp_pgo_open_level(r, 0, 0, function_of(r, t));
     }

@@ -192,8 +192,7 @@ static int value_type(struct fp_pprof_reader *r, const struct fp_window *in, con
 static int sample_type(struct fp_pprof_reader *r, const struct fp_window *in, const struct fp_wire_field *entry,
                        struct fp_err *err) {
     struct fp_pprof_value_type found;
-    int status = value_type(r, in, entry, &found, err);
-    if (status) return status;
+    FP_TRY(value_type(r, in, entry, &found, err));
     if (r->n_types == MAX_TYPES)
         return fp_fail_got(err, FP_E_MALFORMED, r->feed.field_at, "the number of sample types", FP_GOT_UNSIGNED,
                            MAX_TYPES + 1, "at most %", MAX_TYPES);

@@ -242,8 +242,7 @@ int fp_pprof_feed(struct fp_pprof_reader *r, struct fp_window *in, struct fp_bat
             fp_strings_prefetch(&r->caches.chains, samples[n++].hash);
         }
         /* Samples before the malformed one may be malformed, too.  Report the first error in the file. */
-        int rows = sample_rows(r, samples, n, out, err);
-        if (rows) return rows;
+        FP_TRY(sample_rows(r, samples, n, out, err));
         if (status != FP_PPROF_FIELD) return status;
     }
 }

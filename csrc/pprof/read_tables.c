@@ -85,8 +85,7 @@ int fp_pprof_take_function(struct fp_pprof_reader *r, const struct fp_window *in
     if (!m.id && n == 1) { /* perhaps no function has an id */
         n = ++r->tables.n_without_id;
     } else {
-        int status = refuse_functions_without_id(r, err);
-        if (status) return status;
+        FP_TRY(refuse_functions_without_id(r, err));
         int entered =
             enter(r, &r->tables.function_ids, m.id, m.at, ZERO_FUNCTION, "two functions have the same id", err);
         if (entered <= 0) return entered;
@@ -132,8 +131,7 @@ int fp_pprof_take_location(struct fp_pprof_reader *r, const struct fp_window *in
 
 int fp_pprof_take_string(struct fp_pprof_reader *r, const struct fp_wire_field *entry, struct fp_err *err) {
     if (!r->tables.n_strings && entry->n) {
-        int status = fp_pprof_bad_entry(r, r->feed.field_at, "the first string is not empty", err);
-        if (status) return status;
+        FP_TRY(fp_pprof_bad_entry(r, r->feed.field_at, "the first string is not empty", err));
     }
     fp_array_zeroed(&r->tables.strings, &r->tables.cap_strings, (uint64_t)r->tables.n_strings + 1,
                     sizeof *r->tables.strings);
@@ -225,8 +223,7 @@ static int resolve_function(struct fp_pprof_reader *r, uint64_t id, uint64_t at,
     }
     const struct fp_pprof_function *f = &r->tables.functions[place - 1];
     uint32_t name, system_name, filename;
-    int status = function_strings(r, f, &name, &system_name, &filename, err);
-    if (status) return status;
+    FP_TRY(function_strings(r, f, &name, &system_name, &filename, err));
     *function_id = fp_model_function(r->model, object, filename, name, system_name == name ? 0 : system_name,
                                      narrow(r, f->start_line));
     return 0;
@@ -243,8 +240,7 @@ static int resolve_location(struct fp_pprof_reader *r, const struct fp_pprof_loc
         const struct fp_pprof_line *line = &r->tables.lines[l->first_line + i];
         uint32_t function;
         uint64_t id = line->function || !r->tables.n_without_id ? line->function : l->id;
-        int status = resolve_function(r, id, l->at, object, &function, err);
-        if (status) return status;
+        FP_TRY(resolve_function(r, id, l->at, object, &function, err));
         if (!function) continue;
         chain = fp_model_line(r->model, function, narrow(r, line->line), narrow(r, line->column), chain);
     }
@@ -284,7 +280,7 @@ int fp_pprof_resolve(struct fp_pprof_reader *r, struct fp_err *err) {
         if ((status = resolve_own(r, &r->types[i], err))) return status;
     for (uint32_t i = 0; i + 1 < r->tables.mapping_ids.n; i++)
         if ((status = resolve_mapping(r, &r->tables.mappings[i], err))) return status;
-    if ((status = name_functions_by_location(r, err))) return status;
+    FP_TRY(name_functions_by_location(r, err));
     uint32_t n = r->tables.location_ids.n;
     r->tables.frames = fp_have(calloc(n, sizeof *r->tables.frames));
     r->sample.values = fp_have(calloc(r->n_types + 1, sizeof *r->sample.values));
@@ -293,7 +289,7 @@ int fp_pprof_resolve(struct fp_pprof_reader *r, struct fp_err *err) {
     /* like CheckValid, this also checks functions that no location refers to */
     for (uint32_t i = 0; i + 1 < r->tables.function_ids.n; i++) {
         uint32_t name, system_name, filename;
-        if ((status = function_strings(r, &r->tables.functions[i], &name, &system_name, &filename, err))) return status;
+        FP_TRY(function_strings(r, &r->tables.functions[i], &name, &system_name, &filename, err));
     }
     return 0;
 }

@@ -78,8 +78,7 @@ static int text(struct pstats_reading *r, int is_short, struct fp_pstats_marshal
 /* Assigns a text number, which only Python 2 refers to. */
 static int numbered_text(struct pstats_reading *r, struct fp_pstats_marshal_value *v) {
     struct fp_pstats_marshal *m = r->m;
-    const int status = text(r, 0, v);
-    if (status) return status;
+    FP_TRY(text(r, 0, v));
     FP_PUSH(m->texts, m->n_texts, m->cap_texts) = *v;
     return FP_DONE;
 }
@@ -140,8 +139,7 @@ static int as_string(struct pstats_reading *r, struct fp_pstats_marshal_value *v
 
 static int reference(struct pstats_reading *r, size_t at, struct fp_pstats_marshal_value *v) {
     uint32_t k = 0;
-    const int status = number(r, r->m->n_refs, &k);
-    if (status) return status;
+    FP_TRY(number(r, r->m->n_refs, &k));
     *v = r->m->refs[k];
     if (v->kind != FP_PSTATS_MARSHAL_OPEN) return as_string(r, v);
     return fp_fail(r->err, FP_E_MALFORMED, r->in->base + at, "a value contains itself");
@@ -149,8 +147,7 @@ static int reference(struct pstats_reading *r, size_t at, struct fp_pstats_marsh
 
 static int python2_text(struct pstats_reading *r, struct fp_pstats_marshal_value *v) {
     uint32_t k = 0;
-    const int status = number(r, r->m->n_texts, &k);
-    if (status) return status;
+    FP_TRY(number(r, r->m->n_texts, &k));
     *v = r->m->texts[k];
     return as_string(r, v);
 }
@@ -203,8 +200,7 @@ static int any(struct pstats_reading *r, uint32_t depth, struct fp_pstats_marsha
 static int item(struct pstats_reading *r, uint32_t depth) {
     struct fp_pstats_marshal *m = r->m;
     struct fp_pstats_marshal_value v = {0};
-    const int status = any(r, depth, &v);
-    if (status) return status;
+    FP_TRY(any(r, depth, &v));
     FP_PUSH(m->open, m->n_open, m->cap_open) = v;
     return FP_DONE;
 }
@@ -217,8 +213,7 @@ static int dict_items(struct pstats_reading *r, uint32_t depth) {
             return FP_DONE;
         }
         for (int i = 0; i < 2; i++) {
-            const int status = item(r, depth);
-            if (status) return status;
+            FP_TRY(item(r, depth));
         }
     }
 }
@@ -242,8 +237,7 @@ static int container(struct pstats_reading *r, size_t at, uint8_t type, uint32_t
         return fp_fail(r->err, FP_E_MALFORMED, r->in->base + at, "code is nested more than 250 deep");
     if (depth >= FP_PSTATS_MARSHAL_DEPTH && !m->code_depth)
         return fp_fail(r->err, FP_E_MALFORMED, r->in->base + at, "values are nested more than 8 deep");
-    const int status = items(r, type, depth + 1);
-    if (status) return status;
+    FP_TRY(items(r, type, depth + 1));
     v->n = m->n_open - before;
     v->of.at = m->n_items;
     m->n_open = before;
@@ -311,8 +305,7 @@ static int fields(struct pstats_reading *r, const char *layout, uint32_t depth, 
         struct fp_pstats_marshal_value v = {0};
         uint32_t number = 0;
         const int is_int = *field == 'i' || *field == 'L';
-        const int status = is_int ? read_int(r, &number) : any(r, depth, &v);
-        if (status) return status;
+        FP_TRY(is_int ? read_int(r, &number) : any(r, depth, &v));
         if (*field == 'L') code->line = number;
         if (is_int) continue;
         const int is_text = v.kind == FP_PSTATS_MARSHAL_TEXT || v.kind == FP_PSTATS_MARSHAL_RAW;

@@ -67,8 +67,7 @@ static int put_row(struct fp_pstats_writer *w, const struct fp_batch *in, uint32
 
 int fp_pstats_put(struct fp_pstats_writer *w, const struct fp_batch *in, struct fp_err *err) {
     for (uint32_t i = 0; i < in->n; i++) {
-        const int status = put_row(w, in, i, err);
-        if (status) return status;
+        FP_TRY(put_row(w, in, i, err));
     }
     return FP_DONE;
 }
@@ -93,8 +92,7 @@ static int add_to_keys(struct fp_pstats_writer *w, struct fp_err *err) {
         fp_array_zeroed(&w->of_keys, &w->cap_of_keys, (uint64_t)key + 1, sizeof *w->of_keys);
         w->merged += key < before;
         w->key_of[function] = key;
-        const int status = add(&w->of_keys[key], &w->own[function], err);
-        if (status) return status;
+        FP_TRY(add(&w->of_keys[key], &w->own[function], err));
     }
     return 0;
 }
@@ -311,14 +309,12 @@ static int put_entry(struct fp_pstats_writer *w, struct fp_buf *out) {
 
 int fp_pstats_take(struct fp_pstats_writer *w, struct fp_buf *out, struct fp_err *err) {
     if (!w->ended) {
-        const int status = end(w, err);
-        if (status) return status;
+        FP_TRY(end(w, err));
         fp_buf_put(out, "{", 1);
     }
     for (; w->key < w->keys.n; w->key++) {
         if (out->n >= FP_DRAIN) return FP_FULL;
-        const int status = put_entry(w, out);
-        if (status) return status;
+        FP_TRY(put_entry(w, out));
     }
     fp_buf_put(out, "0", 1);
     return FP_DONE;

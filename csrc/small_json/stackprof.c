@@ -83,8 +83,7 @@ static int put_items(struct fp_small_json_reader *r, struct fp_window *in, struc
         const uint32_t frame = frame_of(r, item->frame), callee = item->callee ? frame_of(r, item->callee) : 0;
         int64_t value;
         if (!frame || (item->callee && !callee) || __builtin_mul_overflow(item->weight, r->s.interval, &value)) {
-            const int status = fp_small_json_broken(r, in, "edges to frames that are there, and sums below 2^63", err);
-            if (status) return status;
+            FP_TRY(fp_small_json_broken(r, in, "edges to frames that are there, and sums below 2^63", err));
             continue;
         }
         if (r->out->n == r->out->cap) return FP_FULL;
@@ -125,8 +124,7 @@ static int take_raw(struct fp_small_json_reader *r, struct fp_window *in, struct
     }
     if (r->left == 1) return end_of_sample(r, v, in, err);
     const uint32_t frame = frame_of(r, row_of(r, v));
-    const int status = frame ? 0 : fp_small_json_broken(r, in, "frames that are in \"frames\"", err);
-    if (status) return status;
+    FP_TRY(frame ? 0 : fp_small_json_broken(r, in, "frames that are in \"frames\"", err));
     FP_PUSH(r->stacks, r->n, r->cap) =
         frame ? frame : fp_model_name_frame(r->model, fp_strings_intern(&r->model->strings, "?", 1));
     r->left--;
@@ -171,8 +169,7 @@ static int key(void *to, uint32_t kind, struct fp_window *in, struct fp_err *err
     if (kind != FRAMES && kind != EDGES && kind != LINES) return 0;
     if (fp_json_number(r->walk.json.text, r->walk.json.text_n, 0, &v, NULL) || v < 0) {
         v = INT64_MAX;
-        const int status = fp_small_json_broken(r, in, "keys that are numbers from 0, below 2^63", err);
-        if (status) return status;
+        FP_TRY(fp_small_json_broken(r, in, "keys that are numbers from 0, below 2^63", err));
     }
     if (kind == FRAMES)
         r->line = v;

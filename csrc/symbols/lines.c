@@ -324,8 +324,7 @@ FP_INLINE int run(struct fp_dwarf_lines *l, uint32_t number, struct fp_dwarf_cur
         if (opcode == COPY) {
             add_row(l, &m, n++, w);
         } else if (opcode == EXTENDED) {
-            const int status = extended(l, number, c, &m, n, w);
-            if (status) return status;
+            FP_TRY(extended(l, number, c, &m, n, w));
         } else {
             standard(&u, opcode, c, &m);
         }
@@ -494,8 +493,7 @@ int fp_dwarf_lines_file(struct fp_dwarf_lines *l, uint32_t unit, uint32_t file, 
     if (unit >= l->n_units) return 0;
     struct line_unit *u = &l->units[unit];
     if (!u->has_files) {
-        const int status = read_files(l, unit);
-        if (status) return status;
+        FP_TRY(read_files(l, unit));
     }
     const uint32_t at = u->forms.version >= 5 ? file : file - 1; /* before version 5 they count from 1; 0 means none */
     if (at >= u->n_files) return 0;

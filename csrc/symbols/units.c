@@ -149,8 +149,7 @@ static int read_first_entry(struct fp_dwarf_units *u, struct fp_dwarf_info_unit 
     struct fp_dwarf_cursor c = fp_dwarf_entries_from(u, unit, unit->first);
     const uint64_t code = fp_dwarf_take_uleb(&c);
     if (c.bad || !code) return FP_E_MALFORMED;
-    const int status = fp_dwarf_abbreviations_read(t, u->d, &unit->forms, unit->abbreviations, code, &u->work);
-    if (status) return status;
+    FP_TRY(fp_dwarf_abbreviations_read(t, u->d, &unit->forms, unit->abbreviations, code, &u->work));
     const struct fp_dwarf_abbreviation *a = fp_dwarf_abbreviations_find(t, code);
     if (!a) return FP_E_MALFORMED;
     struct fp_dwarf_entry e;
@@ -180,8 +179,7 @@ static int read_unit(struct fp_dwarf_units *u, struct fp_dwarf_cursor *c) {
     if (head.bad || unit.forms.address_size < 1 || unit.forms.address_size > 8) return FP_E_MALFORMED;
     unit.first = (uint64_t)(head.p - info);
     unit.end = (uint64_t)(end - info);
-    const int status = read_first_entry(u, &unit);
-    if (status) return status;
+    FP_TRY(read_first_entry(u, &unit));
     FP_PUSH(u->items, u->n, u->cap) = unit;
     return 0;
 }

@@ -177,8 +177,7 @@ static int begin(struct fp_trace_event_read *r, const uint32_t *key, const struc
             r->out_of_order = 1;
             return 0;
         }
-        const int status = thread_of_slot(r, key[KEY_TRACK], slot, &thread);
-        if (status) return status;
+        FP_TRY(thread_of_slot(r, key[KEY_TRACK], slot, &thread));
         s = add_span(a, key, slot);
         set_free(t, slot, INT64_MAX);
         t->n_used++;

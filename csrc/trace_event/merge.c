@@ -72,8 +72,7 @@ static int make_heap(struct fp_trace_event_read *r) {
 /* Sets r->merging.head to the smallest next record of all runs.  FP_NEEDS: a run must be refilled. */
 static int next_record(struct fp_trace_event_read *r) {
     if (!r->merging.has_heap) {
-        const int status = make_heap(r);
-        if (status) return status;
+        FP_TRY(make_heap(r));
     } else if (r->merging.n_heap) { /* the head came from heap[0] */
         const struct fp_trace_event_run *run = &r->runs[r->merging.heap[0]];
         if (run->pos == run->n && !run->eof) return refill(r, r->merging.heap[0]);
@@ -139,8 +138,7 @@ static int end_calls(struct fp_trace_event_read *r, struct fp_batch *out) {
     if (same && r->merging.head.op == FP_OP_ARGUMENT)
         return FP_DONE; /* belongs to the previous call, which may have length 0 */
     for (;;) {
-        const int status = FP_UNLIKELY(l->n_again) ? fp_trace_event_enter_again(r, out) : FP_DONE;
-        if (status) return status;
+        FP_TRY(FP_UNLIKELY(l->n_again) ? fp_trace_event_enter_again(r, out) : FP_DONE);
         const uint32_t lane = fp_trace_event_lane_ending(l, same ? r->merging.head.time : INT64_MAX);
         if (lane == FP_NO_ID) break;
         const struct fp_trace_event_lane *of = &l->lanes[lane];

@@ -132,8 +132,7 @@ static int timed_event(struct fp_trace_event_read *r) {
     uint32_t thread;
     const uint8_t ph = r->event.ph;
     if (ph != 'X' && strchr("benSFTp", ph)) return asynchronous(r);
-    const int status = thread_of(r, &thread);
-    if (status) return status;
+    FP_TRY(thread_of(r, &thread));
     if (ph == 'X')
         complete(r, thread);
     else if (ph == 'C')
@@ -203,8 +202,7 @@ static int end_event(struct fp_trace_event_read *r, struct fp_err *err) {
     if (!e->is_moved && __builtin_add_overflow(e->ts, r->documents.more, &e->ts))
         return broken(r, "a time in an event", "a 64-bit number", err);
     e->is_moved = 1;
-    const int status = timed_event(r);
-    if (status) return status;
+    FP_TRY(timed_event(r));
     if (e->ts < r->documents.first) r->documents.first = e->ts;
     r->counts.events++;
     r->counts.negative_times += e->ts < 0;
@@ -279,8 +277,7 @@ static int outer_token(struct fp_trace_event_read *r, struct fp_window *in, stru
         return fp_fail_text(err, FP_E_MALFORMED, in->base + in->pos, 0, "the JSON text", j->text, j->text_n,
                             "an object or an array of events");
     if (j->depth == 1) {
-        const int status = key_token(r, in, err);
-        if (status) return status;
+        FP_TRY(key_token(r, in, err));
     }
     if (j->depth == 2 && r->text.field == FP_TE_META) note(r);
     if (j->depth == 2 && r->text.field == FP_TE_SAMPLES) {

@@ -216,8 +216,7 @@ static int put_call(struct uftrace_reader *r, struct fp_batch *out, uint64_t wor
             status = leave(r, out, time, r->calls[r->n - 1].level, &(uint64_t){0});
         return status ? status : enter(r, out, time, function, level);
     }
-    status = leave(r, out, time, level + 1, &r->u.no_exits);
-    if (status) return status;
+    FP_TRY(leave(r, out, time, level + 1, &r->u.no_exits));
     if (!r->n || r->calls[r->n - 1].level != level) { /* as the return of fork in a child */
         if (enter(r, out, time, function, level)) return FP_FULL;
         r->u.no_entries++;

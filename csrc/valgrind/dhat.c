@@ -118,8 +118,7 @@ static int hold(struct fp_dhat_reader *d, struct fp_err *err) {
     d->code.n = (size_t)(end - d->code.p);
     const uint32_t hash = fp_strings_hash(d->code.p, d->code.n);
     fp_strings_prefetch(&d->stacks, hash);
-    const int status = add_held(d, err);
-    if (status) return status;
+    FP_TRY(add_held(d, err));
     struct fp_dhat_held *h = &d->held;
     const struct fp_buf code = h->code;
     h->code = d->code;

@@ -163,8 +163,7 @@ static void enter_next(struct fp_dhat_reader *d) {
 
 int fp_dhat_rows(struct fp_dhat *pub, struct fp_batch *out, struct fp_err *err) {
     struct fp_dhat_reader *d = (struct fp_dhat_reader *)pub;
-    const int status = d->is_begun ? 0 : begin_rows(d, err);
-    if (status) return status;
+    FP_TRY(d->is_begun ? 0 : begin_rows(d, err));
     for (; d->next < d->n_sums; d->next++) {
         if (!has_row(d, d->next)) continue;
         if (out->n == out->cap) return FP_FULL;

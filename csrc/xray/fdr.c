@@ -284,8 +284,7 @@ static int take_whole(struct fp_xray *x, struct fp_window *in, uint64_t nbytes, 
     if ((p[0] == FP_XRAY_CUSTOM_EVENT || p[0] == FP_XRAY_TYPED_EVENT) && (int32_t)fp_u32s(p + 1, x->swap) < 0)
         return fp_fail_got(err, FP_E_MALFORMED, offset, "event size", FP_GOT_SIGNED,
                            (uint64_t)(int64_t)(int32_t)fp_u32s(p + 1, x->swap), "0 or more", 0);
-    int status = take_metadata(x, p, nbytes, offset, out, err);
-    if (status) return status;
+    FP_TRY(take_metadata(x, p, nbytes, offset, out, err));
     in->pos += (size_t)nbytes;
     if (f->left != UNKNOWN_END && f->state != BETWEEN) f->left -= nbytes;
     return 0;

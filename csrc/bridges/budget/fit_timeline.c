@@ -159,16 +159,14 @@ static int show(struct fp_fit_timeline *f, struct fp_fit_timeline_thread *t, uin
                                   .thread = thread,
                                   .cpu = c->cpu,
                                   .op = FP_OP_ARGUMENT};
-            const int status = give_out(f, t, &r);
-            if (status) return status;
+            FP_TRY(give_out(f, t, &r));
             t->shown_arguments++;
         }
         if (all) return 0;
         const struct fp_fit_timeline_call *c = &t->calls[t->shown];
         const struct row r = {
             .time = c->entered, .function = c->function, .thread = thread, .cpu = c->cpu, .op = c->op};
-        const int status = give_out(f, t, &r);
-        if (status) return status;
+        FP_TRY(give_out(f, t, &r));
         t->shown++;
     }
 }
@@ -241,8 +239,7 @@ static int one(struct fp_fit_timeline *f, struct fp_fit_timeline_thread *t, cons
         default:
             if (f->event) {
                 if (t->n) t->calls[t->n - 1].pinned = 1;
-                const int status = show(f, t, r->thread);
-                if (status) return status;
+                FP_TRY(show(f, t, r->thread));
                 if (!f->out) count(f, &f->groups[t->group - 1], PINNED, f->event + r->payload_n);
             }
             return give_out(f, t, r);
@@ -286,8 +283,7 @@ static int cut(struct fp_fit_timeline *f, struct fp_fit_timeline_thread *t, uint
             edge.cpu = t->calls[t->n - 1].cpu;
             leave(f, t, &edge); /* rows are packed, so there is room */
         }
-        const int status = choose(f, t, thread, at, err);
-        if (status) return status;
+        FP_TRY(choose(f, t, thread, at, err));
         edge.op = FP_OP_ENTER;
         for (uint32_t i = 0; i < depth; i++) {
             edge.function = t->calls[i].function; /* other fields are the same for all */

@@ -276,8 +276,7 @@ static int put_function(struct fp_estimate *e, struct fp_batch *out, uint32_t th
     struct fp_estimate_rows *r = e->rows;
     if (r->place == FP_NO_ID) r->place = e->flow->own_start[function];
     for (; r->place < r->own_end[function] && part.from < part.to && !r->unnamed[function]; r->place++) {
-        const int status = put_row(e, out, thread, callers, r->place, part);
-        if (status) return status;
+        FP_TRY(put_row(e, out, thread, callers, r->place, part));
     }
     r->place = FP_NO_ID;
     return FP_DONE;
@@ -304,8 +303,7 @@ static int put_contexts(struct fp_estimate *e, uint32_t thread, struct fp_batch 
             }
             r->stacks[c->depth] = stack;
         }
-        const int status = put_function(e, out, thread, c->function, r->stacks[c->depth], r->parts[r->context]);
-        if (status) return status;
+        FP_TRY(put_function(e, out, thread, c->function, r->stacks[c->depth], r->parts[r->context]));
         r->context = after(f, r->context);
     }
     return FP_DONE;
@@ -341,8 +339,7 @@ static int add_unnamed(struct fp_estimate *e, uint32_t thread, struct fp_batch *
             int64_t sum;
             fits &= !__builtin_add_overflow(r->sums[k], values[k], &sum);
         }
-        const int status = fits ? FP_DONE : put_unnamed(e, thread, out);
-        if (status) return status;
+        FP_TRY(fits ? FP_DONE : put_unnamed(e, thread, out));
         for (uint32_t k = 0; k < e->n_values; k++) r->sums[k] += values[k];
     }
     r->place = FP_NO_ID;

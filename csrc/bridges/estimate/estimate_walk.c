@@ -63,8 +63,7 @@ static int descend(struct flow_walk *w, uint32_t function) {
             if (share * arc.weight < w->prune) break;
             if (f->component[arc.callee] == f->component[function]) continue;
             if (++w->steps > w->max_steps) return TOO_MANY;
-            const int status = share * arc.share > 0 ? add_context(w, arc.callee, id, i, share * arc.share) : 0;
-            if (status) return status;
+            FP_TRY(share * arc.share > 0 ? add_context(w, arc.callee, id, i, share * arc.share) : 0);
             w->left_out[i] -= share * arc.share;
         }
     }
@@ -73,8 +72,7 @@ static int descend(struct flow_walk *w, uint32_t function) {
         const double left = w->left_out[i];
         if (f->component[callee] == f->component[function] || !(left > ROUNDING)) continue;
         if (left * f->cost[callee] < w->prune) continue;
-        const int status = add(w, callee, FP_NO_ID, i, left, 1);
-        if (status) return status;
+        FP_TRY(add(w, callee, FP_NO_ID, i, left, 1));
     }
     return 0;
 }
@@ -109,8 +107,7 @@ static int go_round(struct flow_walk *w, uint32_t entry) {
             continue;
         }
         w->through[i] += share;
-        const int status = add_context(w, arc.callee, id, i, share);
-        if (status) return status;
+        FP_TRY(add_context(w, arc.callee, id, i, share));
         fp_scratch_room(&w->path, &w->cap_path, (uint64_t)n_path + 1, sizeof *w->path);
         fp_scratch_room(&w->costs, &w->cap_costs, (uint64_t)n_path + 1, sizeof *w->costs);
         fp_scratch_room(&w->at, &w->cap_at, (uint64_t)n_path + 1, sizeof *w->at);
@@ -138,8 +135,7 @@ static int enter_cycle(struct flow_walk *w, uint32_t first, uint32_t end, uint32
     }
     if (!(entered > 0)) { /* no callers: begin with the most expensive function */
         w->possible[costliest] = 1;
-        status = add_context(w, costliest, FP_NO_ID, FP_NO_ID, 1);
-        if (status) return status;
+        FP_TRY(add_context(w, costliest, FP_NO_ID, FP_NO_ID, 1));
     }
     *n_entries = 0;
     for (uint32_t i = first; i < end; i++)

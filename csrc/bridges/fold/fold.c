@@ -467,12 +467,10 @@ static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct 
         f->n_taken += to - i;
         uint32_t group = t->own;
         if (FP_UNLIKELY(f->by & FP_FOLD_BY_CPU)) {
-            const int status = begin_cpu(f, t, in, i, &to, err);
-            if (status) return status;
+            FP_TRY(begin_cpu(f, t, in, i, &to, err));
             group = t->group;
         }
-        const int status = play(f, t, in, i, to, group, err);
-        if (status) return status;
+        FP_TRY(play(f, t, in, i, to, group, err));
     }
     return FP_DONE;
 }

@@ -115,8 +115,7 @@ int fp_project_resolve(struct fp_project *s, uint32_t frame, struct fp_err *err)
     const uint32_t at = s->n_chain;
     fp_project_push(s, 0); /* the length, set below */
     if (lines) {
-        int status = push_lines(s, lines, &place, err);
-        if (status) return status;
+        FP_TRY(push_lines(s, lines, &place, err));
     } else if (!frame) { /* a sample without a stack */
         push_position(s, function_in(s, 0, &(struct position_place){0}), s->unknown_file, 0, 0);
     } else {

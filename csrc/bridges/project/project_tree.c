@@ -35,8 +35,7 @@ int fp_project_link(struct fp_project *s, struct fp_err *err) {
             const uint32_t parent = row[FP_STACK_PARENT];
             if (stack && parent >= stack) return fp_unknown_id(err, "the parent of a stack", parent, stack);
             if (frame >= m->frames.n) return fp_unknown_id(err, "the frame of a stack", frame, m->frames.n);
-            int status = s->chain_of[frame] ? 0 : fp_project_resolve(s, frame, err);
-            if (status) return status;
+            FP_TRY(s->chain_of[frame] ? 0 : fp_project_resolve(s, frame, err));
             if (stack) add_child(s, stack, parent);
             stack = parent;
         } while (stack);

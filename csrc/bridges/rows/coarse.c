@@ -76,7 +76,7 @@ int fp_coarse_batch(struct fp_coarse *c, struct fp_batch *b, struct fp_err *err)
         const uint32_t before = n - 1; /* the row to merge with */
         int status;
         if (n && id == last && are_grouped(c, b, i, before)) {
-            if ((status = add_values(b, i, before, err))) return status;
+            FP_TRY(add_values(b, i, before, err));
             continue;
         }
         last = id;
@@ -96,7 +96,7 @@ int fp_coarse_batch(struct fp_coarse *c, struct fp_batch *b, struct fp_err *err)
             b->file[before] == file && b->line[before] == line) {
             if (__builtin_add_overflow(b->count[before], count, &b->count[before]))
                 return overflow(b, i, "the number of calls", FP_NO_COLUMN, err);
-            if ((status = add_values(b, i, before, err))) return status;
+            FP_TRY(add_values(b, i, before, err));
             continue;
         }
         b->kind[n] = (uint8_t)kind;

@@ -120,8 +120,7 @@ int fp_filter_learn(struct fp_filter *f, struct fp_err *err) {
     }
     if (!f->n_lines) f->n_lines = 1; /* line 0 is none */
     for (; f->n_lines < m->lines.n; f->n_lines++) {
-        const int status = line_matches(f, f->n_lines, &f->lines[f->n_lines], err);
-        if (status) return status;
+        FP_TRY(line_matches(f, f->n_lines, &f->lines[f->n_lines], err));
     }
     if (!f->n_frames) f->n_frames = 1; /* frame 0 is none */
     for (; f->n_frames < m->frames.n; f->n_frames++) {

@@ -84,8 +84,7 @@ static void begin(struct fp_focus *f, uint32_t stack, uint32_t frame, uint32_t l
 
 static int check_frame(struct fp_focus *f, uint32_t frame, struct fp_err *err) {
     if (frame < f->cap_checked && f->checked[frame]) return FP_DONE;
-    const int status = fp_transform_check_frame(f->model, frame, err);
-    if (status) return status;
+    FP_TRY(fp_transform_check_frame(f->model, frame, err));
     fp_array_zeroed(&f->checked, &f->cap_checked, (uint64_t)frame + 1, sizeof *f->checked);
     f->checked[frame] = 1;
     return FP_DONE;
@@ -102,8 +101,7 @@ static int learn(struct fp_focus *f, uint32_t stack, struct fp_err *err) {
     while (n-- > 0) {
         const uint32_t at = f->callees[n], *row = fp_table_row(&m->stacks, at), parent = row[FP_STACK_PARENT];
         const uint32_t frame = row[FP_STACK_FRAME];
-        const int status = check_frame(f, frame, err);
-        if (status) return status;
+        FP_TRY(check_frame(f, frame, err));
         f->led[at] = f->led[parent];
         if (f->stack_to[parent])
             f->stack_to[at] = fp_model_stack(m, f->stack_to[parent], frame);
@@ -124,8 +122,7 @@ int fp_focus_stacks(struct fp_focus *f, struct fp_batch *b, struct fp_err *err) 
         uint8_t keep[BLOCK];
         const uint32_t n = end - i < BLOCK ? end - i : BLOCK;
         for (uint32_t k = 0; k < n; k++) {
-            const int status = learn(f, b->stack[i + k], err);
-            if (status) return status;
+            FP_TRY(learn(f, b->stack[i + k], err));
             keep[k] = f->stack_to[b->stack[i + k]] != 0;
             if (keep[k])
                 b->stack[i + k] = f->stack_to[b->stack[i + k]];

@@ -37,8 +37,7 @@ static int append(struct fp_batch *out, const struct fp_batch *in, uint32_t i, u
     if (op == FP_OP_ARGUMENT) out->aux[to] = in->aux[i];
     if (op == FP_OP_CUSTOM || op == FP_OP_TYPED) {
         const uint64_t slice = in->aux[i];
-        const int status = fp_batch_payload(out, fp_batch_bytes(in, slice), (uint32_t)slice, &out->aux[to]);
-        if (status) return status;
+        FP_TRY(fp_batch_payload(out, fp_batch_bytes(in, slice), (uint32_t)slice, &out->aux[to]));
     }
     out->n++;
     return 0;

@@ -118,8 +118,7 @@ int fp_restack_chains(struct fp_restack *r, const struct fp_restack_named *named
         uint32_t lines;
         if (frame >= r->model->frames.n) return fp_unknown_id(err, "a frame", frame, r->model->frames.n);
         if (!left || n > (left - 1) / 2) return fp_unknown_id(err, "the entries of a chain", n, left / 2);
-        const int status = add_lines(r, named, named->chains + at + 1, n, &lines, err);
-        if (status) return status;
+        FP_TRY(add_lines(r, named, named->chains + at + 1, n, &lines, err));
         if (n) with_lines(r, frame, lines);
         at += 1 + 2 * n;
     }
@@ -184,8 +183,7 @@ int fp_restack_names(struct fp_restack *r, struct fp_err *err) {
     const uint32_t n = r->model->frames.n;
     if (r->n_named == n) return FP_DONE;
     while (r->n_named < n) {
-        int status = name_frame(r, r->n_named, err);
-        if (status) return status;
+        FP_TRY(name_frame(r, r->n_named, err));
         r->n_named++;
     }
     r->n_named = r->model->frames.n; /* the new ones are already names */

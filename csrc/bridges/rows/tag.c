@@ -61,8 +61,7 @@ int fp_tag_batch(struct fp_tag *t, struct fp_batch *b, struct fp_err *err) {
             return fp_unknown_id(err, t->by_thread ? "the thread of a sample" : "the labels of a sample", key, t->cap);
         if (stack != last_stack || key != last_key) {
             uint32_t n_frames = 0;
-            const int status = unfold(t, stack, &n_frames, err);
-            if (status) return status;
+            FP_TRY(unfold(t, stack, &n_frames, err));
             to = tagged(t, t->added + t->at[key], n_frames);
             last_stack = stack;
             last_key = key;

@@ -157,8 +157,7 @@ int fp_transform_check_frame(const struct fp_model *m, uint32_t frame, struct fp
 
 static int frame_of(struct fp_transform *t, uint32_t frame, uint32_t *to, struct fp_err *err) {
     if (frame >= t->cap_frame_to || !t->frame_to[frame]) {
-        const int status = fp_transform_check_frame(t->model, frame, err);
-        if (status) return status;
+        FP_TRY(fp_transform_check_frame(t->model, frame, err));
         const uint32_t found = changed_frame(t, frame);
         fp_array_zeroed(&t->frame_to, &t->cap_frame_to, (uint64_t)frame + 1, sizeof *t->frame_to);
         t->frame_to[frame] = found + 1;
@@ -230,8 +229,7 @@ static int stack_of(struct fp_transform *t, uint32_t stack, uint32_t *to, struct
     while (n-- > 0) {
         const uint32_t at = t->path[n], *row = fp_table_row(&m->stacks, at), parent = row[FP_STACK_PARENT];
         uint32_t frame;
-        const int status = frame_of(t, row[FP_STACK_FRAME], &frame, err);
-        if (status) return status;
+        FP_TRY(frame_of(t, row[FP_STACK_FRAME], &frame, err));
         t->stack_to[at] = extended(t, parent ? t->stack_to[parent] - 1 : 0, frame) + 1;
     }
     *to = stack ? t->stack_to[stack] - 1 : 0;
@@ -246,8 +244,7 @@ int fp_transform_stacks(struct fp_transform *t, struct fp_batch *b, struct fp_er
     }
     for (uint32_t i = 0; i < b->n; i++) {
         uint32_t to;
-        const int status = stack_of(t, b->stack[i], &to, err);
-        if (status) return status;
+        FP_TRY(stack_of(t, b->stack[i], &to, err));
         if (!to && b->stack[i]) {
             t->n_hidden += fp_batch_samples(b, i);
             to = fp_model_stack(m, 0, fp_model_frame(m, 0, 0, 0, fp_model_line(m, t->hidden, 0, 0, 0)));

@@ -32,8 +32,7 @@ static int count(struct fp_unnamed *u, const struct fp_model *m, uint32_t first,
 int fp_unnamed_find(struct fp_unnamed *u, const struct fp_model *m, uint32_t first, struct fp_err *err) {
     for (uint32_t i = 0; i < u->n_mappings; i++) u->group_of[u->mappings[i]] = 0;
     u->n = u->n_mappings = 0;
-    int status = count(u, m, first, err);
-    if (status) return status;
+    FP_TRY(count(u, m, first, err));
     fp_array_room(&u->frames, &u->cap_frames, u->n, sizeof *u->frames);
     fp_array_room(&u->addresses, &u->cap_addresses, u->n, sizeof *u->addresses);
     fp_array_room(&u->callers, &u->cap_callers, u->n, sizeof *u->callers);

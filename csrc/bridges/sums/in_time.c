@@ -31,8 +31,7 @@ static int put_row(struct fp_in_time *s, const struct fp_batch *b, uint32_t i) {
 int fp_in_time_put(struct fp_in_time *s, struct fp_batch *b) {
     for (; s->row < b->n; s->row++) {
         if (!b->time[s->row]) continue;
-        const int status = put_row(s, b, s->row);
-        if (status) return status;
+        FP_TRY(put_row(s, b, s->row));
         s->rows++;
         s->labelled += b->label[s->row] != 0;
     }

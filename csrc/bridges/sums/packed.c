@@ -167,16 +167,16 @@ static int compare_files(const struct fp_name_order *o, uint32_t function, uint3
 int fp_packed_row_compare(const struct fp_name_order *o, const struct fp_packed_row *a, const struct fp_packed_row *b) {
     int found;
     if (FP_UNLIKELY(a->kind == FP_BLOCK || b->kind == FP_BLOCK)) return (b->kind == FP_BLOCK) - (a->kind == FP_BLOCK);
-    if ((found = compare(a->address, b->address))) return found;
-    if ((found = compare(a->bb, b->bb))) return found;
+    FP_TRY(compare(a->address, b->address));
+    FP_TRY(compare(a->bb, b->bb));
     if (a->file != b->file && (found = compare_files(o, a->function, a->file, b->file))) return found;
-    if ((found = compare(a->line, b->line))) return found;
+    FP_TRY(compare(a->line, b->line));
     if ((found = compare(a->kind, b->kind)) || a->kind == FP_COST) return found;
     if (a->callee != b->callee && (found = fp_name_order_functions(o, a->callee, b->callee))) return found;
     if (a->target_file != b->target_file && (found = fp_name_order_strings(o, a->target_file, b->target_file)))
         return found;
-    if ((found = compare(a->target_line, b->target_line))) return found;
-    if ((found = compare(a->target_address, b->target_address))) return found;
+    FP_TRY(compare(a->target_line, b->target_line));
+    FP_TRY(compare(a->target_address, b->target_address));
     return compare(a->target_bb, b->target_bb);
 }
 
