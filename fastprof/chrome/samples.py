@@ -50,8 +50,7 @@ class SamplesReader(NativeReader):
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
         self.source.spool()  # two passes
-        new = lib.fp_chrome_samples_read_new(self.model.c, self.options[LENIENT])
-        self._r = owned(new, lib.fp_chrome_samples_read_free, "the reader of samples")
+        self._r = owned(lib.fp_chrome_samples_read_new(self.model.c, self.options[LENIENT]), "the reader of samples")
         yield 0, None
         self._parts = [[] for _ in range(int(self._r.thread_ids.document) + 1)]
         if (status := lib.fp_chrome_samples_again(self._r, self._err)) < 0:

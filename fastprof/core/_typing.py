@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from typing import overload as overload
 
     from fastprof.core._c import *  # noqa: F403
-    from fastprof.core._c import Pointer, fp_err, fp_fold_tree, fp_merge, fp_walk
+    from fastprof.core._c import CData, Pointer, fp_err, fp_fold_tree, fp_merge, fp_walk
 
     T = TypeVar("T")
+    C = TypeVar("C", bound=CData)
     Merger = TypeVar("Merger", bound=fp_merge | fp_fold_tree | fp_walk)  # merges runs
 
     # Types of the interface to the C core (fastprof/core/_c.pyi has the rest).
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     Numbers = Sequence[int] | Pointer[int]  # a C array is read like a list
     Check = Callable[[int, fp_err], int]  # returns the status; raises an error for a negative one
 else:
-    IO = Any = ClassVar = NoReturn = Self = T = Unpack = Merger = Pull = Check = Numbers = object
+    IO = Any = ClassVar = NoReturn = Self = T = C = Unpack = Merger = Pull = Check = Numbers = object
 
     def __getattr__(name):
         if not name.startswith(("fp_", "CData", "FFI", "Pointer")):

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from fastprof.core._c import ffi
-from fastprof.core._typing import CData, T, fp_table
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import C, CData, fp_table
 
 
-def owned(new: T, free: Callable[[T], None], what: str) -> T:
-    """The new C object `new`, to be freed by `free` with the last reference to the result.
+def owned(new: C, what: str) -> C:
+    """The new C object `new`, to be freed with the last reference to the result: by the core's function that has the
+    name of its struct, and then _free or _clear.
 
     Errors: MemoryError naming `what` if it is NULL, which every constructor of the core returns when out of memory.
     """
     if not new:
         raise MemoryError(f"no memory for {what}")
-    return ffi.gc(new, free)
+    struct = ffi.typeof(new).item.cname.removeprefix("struct ")
+    return ffi.gc(new, getattr(lib, f"{struct}_free", None) or getattr(lib, f"{struct}_clear"))
 
 
 def address_of(pointer: CData) -> int:

@@ -265,7 +265,7 @@ class Writer:
         self.sink = sink
         self.options = options
         self.log = log
-        self.out = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "output")
+        self.out = owned(ffi.new("struct fp_buf *"), "output")
         self.start()
 
     def start(self) -> None:

@@ -250,7 +250,7 @@ class Model:
     """
 
     def __init__(self) -> None:
-        self.c = owned(lib.fp_model_new(), lib.fp_model_free, "the model")
+        self.c = owned(lib.fp_model_new(), "the model")
         self._strings = ffi.addressof(self.c.strings)
         self.parts: list[Part] = []
         # By part: an earlier one of the same profile, all of whose value types it has, and those found since.
@@ -493,7 +493,7 @@ class Batch:
         if capacity < 1:
             raise ValueError(f"a batch of {capacity} rows")
         self.view = view
-        self.c = owned(lib.fp_batch_new(VIEWS[view], capacity, n_values), lib.fp_batch_free, "a batch")
+        self.c = owned(lib.fp_batch_new(VIEWS[view], capacity, n_values), "a batch")
 
     def __repr__(self) -> str:
         return f"<Batch of {len(self)} rows, {self.view}: {', '.join(self.columns)}>"
@@ -502,7 +502,7 @@ class Batch:
         """A copy whose rows stay valid."""
         other = Batch.__new__(Batch)
         other.view = self.view
-        other.c = owned(lib.fp_batch_copy(self.c), lib.fp_batch_free, "a batch")
+        other.c = owned(lib.fp_batch_copy(self.c), "a batch")
         return other
 
     def __len__(self) -> int:

@@ -78,7 +78,7 @@ class LineTables:
 
     def __init__(self, elf: ElfFile) -> None:
         self._sections = _Sections(elf, _OF_LINES)
-        self._lines = owned(lib.fp_dwarf_lines_new(self._sections.c), lib.fp_dwarf_lines_free, "line tables")
+        self._lines = owned(lib.fp_dwarf_lines_new(self._sections.c), "line tables")
         self._found = ffi.new("struct fp_dwarf_line *")
         self._pieces = ffi.new("struct fp_dwarf_bytes[]", 3)
         self._frames: fp_dwarf_frame | None = None

@@ -40,7 +40,7 @@ class JitDump(NameTable):
         if not read and err.code != lib.FP_E_NOMEM:
             self.reason = f"damaged jitdump: {ffi.string(err.what).decode()} is not supported"
             return
-        self.c = owned(read, lib.fp_jitdump_free, "symbols")
+        self.c = owned(read, "symbols")
         self._place = ffi.new("struct fp_jitdump_place *")
         stats = lib.fp_jitdump_stats(self.c)
         notes = [f"{counted(stats.damaged, 'damaged record')}"] if stats.damaged else []

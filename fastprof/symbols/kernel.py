@@ -94,7 +94,7 @@ class Kallsyms(NameTable):
         self._text = self._read()
         self._width = 16 if re.match(rb"[0-9a-f]{16} ", self._text) else 8
         made = lib.fp_kallsyms_new(ffi.from_buffer("uint8_t[]", self._text), len(self._text), self._width)
-        self._symbols = self._all = owned(made, lib.fp_kallsyms_free, "symbols")
+        self._symbols = self._all = owned(made, "symbols")
         if not self.reason and not (self._symbols.n and self._symbols.starts[self._symbols.n - 1]):
             self.reason = "all addresses are hidden" if self._symbols.n else "no symbols"
         self._parts: dict[str, Kallsyms] = {}
@@ -105,8 +105,7 @@ class Kallsyms(NameTable):
             part = self._parts[module] = Kallsyms.__new__(Kallsyms)
             part.__dict__.update(self.__dict__)
             name, text = os.fsencode(module), ffi.from_buffer("uint8_t[]", self._text)
-            made = lib.fp_kallsyms_part(self._all, text, len(self._text), name, len(name))
-            part._symbols = owned(made, lib.fp_kallsyms_free, "symbols")
+            part._symbols = owned(lib.fp_kallsyms_part(self._all, text, len(self._text), name, len(name)), "symbols")
             part.reason = self.reason or ("" if part._symbols.n else "no symbols")
         return self._parts[module]
 

@@ -399,7 +399,7 @@ class ElfObject(ElfFile):
         pointers = [ffi.from_buffer("uint8_t[]", part) if len(part) else ffi.NULL for part in (data, text)]
         ends = [min(s.address + s.size, _LIMIT) if s.flags & SHF_ALLOC else 0 for s in self.sections]
         fields = (pointers[0], len(data), pointers[1], len(text), ffi.new("uint64_t[]", ends), len(ends), flags)
-        symbols = owned(lib.fp_symtab_new(ffi.new("struct fp_symtab_in *", fields)), lib.fp_symtab_free, "symbols")
+        symbols = owned(lib.fp_symtab_new(ffi.new("struct fp_symtab_in *", fields)), "symbols")
         if symbols.n:
             self._symbols, self._names = symbols, text
         return bool(symbols.n)

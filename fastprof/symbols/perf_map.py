@@ -36,7 +36,7 @@ class PerfMap(NameTable):
         super().__init__(path, demangle)
         data = self._read()
         self._names: list[bytes] = []
-        self._space = owned(lib.fp_space_new(), lib.fp_space_free, "symbols")
+        self._space = owned(lib.fp_space_new(), "symbols")
         self._hit = ffi.new("struct fp_space_hit *")
         for start, size, name in _PERF_MAP_LINE.findall(data):
             if lib.fp_space_map(self._space, 0, int(start, 16), int(size, 16), 0, len(self._names), 0):

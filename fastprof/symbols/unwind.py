@@ -42,7 +42,7 @@ class UnwindTable:
         file.plts = kept_plts = ffi.new("struct fp_unwind_range[]", plts)
         file.n_loads, file.n_plts = len(loads), len(plts)
         err = ffi.new("struct fp_err *")
-        self.c = owned(lib.fp_unwind_table_new(file, err), lib.fp_unwind_table_free, "unwind rules")
+        self.c = owned(lib.fp_unwind_table_new(file, err), "unwind rules")
         del kept_loads, kept_plts  # C has copied them
         self.stats = lib.fp_unwind_table_stats(self.c)
 

@@ -31,7 +31,7 @@ class Coverage:
 
     def __init__(self, model: Model, options: Options) -> None:
         self._model, self._binaries = model, Binaries(model, options)
-        self._counts = owned(lib.fp_counts_new(model.c), lib.fp_counts_free, "costs by address")
+        self._counts = owned(lib.fp_counts_new(model.c), "costs by address")
         self._is_graph = False
         self._total = 0
         self._named = [0, 0]  # costs with a function, with a line

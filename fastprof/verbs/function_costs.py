@@ -83,9 +83,9 @@ class FunctionCosts:
         self._inclusive_only = inclusive_only
         self._arcs, self._cycles = arcs and by == "function", cycles and by == "function"
         self._err = ffi.new("struct fp_err *")
-        self._functions = owned(lib.fp_top_functions_new(model.c), lib.fp_top_functions_free, "the sums of functions")
+        self._functions = owned(lib.fp_top_functions_new(model.c), "the sums of functions")
         self._c = self._functions.all
-        self._places = owned(ffi.new("struct fp_table *"), lib.fp_table_clear, "the table of lines")
+        self._places = owned(ffi.new("struct fp_table *"), "the table of lines")
         if lib.fp_table_init(self._places, 3):
             raise MemoryError("no memory for the table of lines")
         # Threads of the model, other threads by name, and labels: self costs in both columns.
@@ -94,9 +94,7 @@ class FunctionCosts:
         self.inclusive_known = by in _BY and self._branches is None
         self.self_alone = False  # some part has only self costs
         self._durations: fp_top_durations | None = None
-        self._totals = owned(
-            ffi.new("struct fp_top_sums *"), lib.fp_top_sums_clear, "the sums of groups"
-        )  # with callees
+        self._totals = owned(ffi.new("struct fp_top_sums *"), "the sums of groups")  # with callees
 
     def keep_durations(self) -> None:
         """Also summarize the durations of each function's calls; call it before the rows of a timeline."""
@@ -263,7 +261,7 @@ class FunctionCosts:
                 pass
             return
         model = self.model
-        sums = owned(ffi.new("struct fp_top_sums *"), lib.fp_top_sums_clear, "the sums of threads and labels")
+        sums = owned(ffi.new("struct fp_top_sums *"), "the sums of threads and labels")
         current = -1
         for batch in batches:
             if batch.part != current:
@@ -339,7 +337,7 @@ class FunctionCosts:
 
     def _stacks(self, batches: Iterable[Batch], options: Options, keeps_stacks: bool) -> None:
         model = self.model
-        project = owned(lib.fp_project_new(model.c, False, True), lib.fp_project_free, "the sums of stacks")
+        project = owned(lib.fp_project_new(model.c, False, True), "the sums of stacks")
         events: list[ValueType] = []
         columns: dict[int, Pointer[int]] = {}
         room = Room(options[MAX_MEMORY], keeps_stacks)
@@ -398,7 +396,7 @@ class FunctionCosts:
 
     def regrouped(self, ids: Pointer[int]) -> memoryview:
         """Inclusive costs by other ids: `ids` has one for each function."""
-        sums = owned(ffi.new("struct fp_top_sums *"), lib.fp_top_sums_clear, "the sums of functions")
+        sums = owned(ffi.new("struct fp_top_sums *"), "the sums of functions")
         self._fits(lib.fp_top_sums_add(sums, ids, self._c.inclusive, ffi.NULL, self._c.cap, self._err))
         return memoryview(bytes(ffi.buffer(sums.self, 8 * sums.cap)) if sums.cap else b"").cast("q")
 
@@ -548,7 +546,7 @@ def add_stacks(
 
 
 def new_durations() -> fp_top_durations:
-    return owned(ffi.new("struct fp_top_durations *"), lib.fp_top_durations_clear, "the durations of calls")
+    return owned(ffi.new("struct fp_top_durations *"), "the durations of calls")
 
 
 def durations_of(found: fp_top_durations, function: int) -> Durations | None:

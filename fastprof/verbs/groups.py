@@ -79,7 +79,7 @@ class Groups:
         self.has_functions = _FUNCTION in keys
         ids = [model.intern(key) for key in self._keys]
         new = lib.fp_groups_new(model.c, ids or [0], len(ids), self.has_functions and not within, self.has_threads)
-        self._c = owned(new, lib.fp_groups_free, "groups of samples")
+        self._c = owned(new, "groups of samples")
         self._err = ffi.new("struct fp_err *")
         self._stacks = array("I", [0])  # by group, for as_functions
         self._roots, self._prefixes = array("I", [0]), array("I", [0])  # by group, for within

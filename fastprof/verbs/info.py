@@ -131,7 +131,7 @@ class _Contexts:
 
             self._runs = Words(lib.FP_MERGE_KEY)
         if self._model.count("stacks") > 1:
-            found = owned(lib.fp_distinct_new(self._model.c), lib.fp_distinct_free, "the contexts")
+            found = owned(lib.fp_distinct_new(self._model.c), "the contexts")
             self._runs.add(partial(lib.fp_distinct_pull, found))
 
     def count(self) -> int:

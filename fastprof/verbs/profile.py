@@ -307,7 +307,7 @@ class Profile:
         return number
 
     def _address_name(self, frame: int) -> str:
-        scratch = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "a name")
+        scratch = owned(ffi.new("struct fp_buf *"), "a name")
         with self._lock:
             return text_of(self._tables.string(lib.fp_frame_name(self._tables.c, frame, scratch)))
 

@@ -58,12 +58,12 @@ def costs(contexts: Any) -> Counter[Context]:
 def test_what_does_not_fit_is_added_depth_first(samples: list[Sample], most: int) -> None:
     """Each new context precedes those that it calls, which follow at once; nothing is lost or added twice."""
     model, err = Model(), ffi.new("struct fp_err *")
-    project = owned(lib.fp_project_new(model.c, 1, 1), lib.fp_project_free, "the call graph")
+    project = owned(lib.fp_project_new(model.c, 1, 1), "the call graph")
     assert lib.fp_project_set_values(project, 1) == 0
     for batch in profiles.stacks(model, samples):
         assert lib.fp_project_put(project, batch.c, ffi.new("uint32_t[]", [0]), err) == lib.FP_DONE
     assert lib.fp_project_end(project, err) == lib.FP_DONE
-    contexts = owned(lib.fp_contexts_new(), lib.fp_contexts_free, "the context tree")
+    contexts = owned(lib.fp_contexts_new(), "the context tree")
     contexts.lanes = 1
     status = lib.fp_contexts_add(contexts, project, most, err)
     before = contexts.nodes.n

@@ -356,7 +356,7 @@ def test_jumps_and_returns_end_runs(code: str) -> None:
 def executed(
     code: bytes, runs: list[tuple[int, int, int]], machine: int = lib.FP_PGO_X86_64, start: int = 0x1000
 ) -> tuple[Any, int, int]:
-    e = owned(lib.fp_pgo_executed_new(), lib.fp_pgo_executed_free, "code")
+    e = owned(lib.fp_pgo_executed_new(), "code")
     columns = [
         ffi.new(kind, [run[k] for run in runs]) for k, kind in enumerate(("uint64_t[]", "uint64_t[]", "int64_t[]"))
     ]
@@ -392,7 +392,7 @@ def test_code_that_ends_at_the_last_address() -> None:
     last = (1 << 64) - 1
     found = executed(b"\x90" * 4, [(last - 3, last, 5)], start=last - 3)
     assert found == (dict.fromkeys(range(last - 3, last + 1), 5), 0, 0)
-    e = owned(lib.fp_pgo_executed_new(), lib.fp_pgo_executed_free, "code")
+    e = owned(lib.fp_pgo_executed_new(), "code")
     assert lib.fp_pgo_instructions(e, lib.FP_PGO_X86, b"\x90" * 4, 4, last - 3) == 0 and e.n == 4
 
 

@@ -230,7 +230,7 @@ def test_sums_of_too_many_values_have_no_memory() -> None:
     stack = 0
     for _ in range(8191):
         stack = model.stack(stack, frame)
-    sums = owned(lib.fp_project_new(model.c, False, False), lib.fp_project_free, "a projection")
+    sums = owned(lib.fp_project_new(model.c, False, False), "a projection")
     assert lib.fp_project_set_values(sums, 1) == 0
     batch, columns, err = Batch("stacks", 1, 1), ffi.new("uint32_t[]", 1), ffi.new("struct fp_err *")
     assert lib.fp_project_put(sums, batch.c, columns, err) == lib.FP_DONE

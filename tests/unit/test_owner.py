@@ -15,7 +15,7 @@ from tests.support.paths import CORPUS
 def test_what_is_owned_is_freed_with_its_last_reference() -> None:
     freed = []
     made = ffi.new("int *", 7)
-    mine = owned(made, freed.append, "a number")
+    mine = owned(made, "a number")
     assert (mine[0], freed) == (7, [])
     del mine
     gc.collect()
@@ -24,7 +24,7 @@ def test_what_is_owned_is_freed_with_its_last_reference() -> None:
 
 def test_no_memory_says_for_what() -> None:
     with pytest.raises(MemoryError, match=r"^no memory for a number$"):
-        owned(ffi.NULL, print, "a number")
+        owned(ffi.NULL, "a number")
 
 
 def test_a_conversion_frees_its_model_without_garbage_collection(tmp_path: Path) -> None:

@@ -49,8 +49,7 @@ class Trim:
     first_time: int | None = None
 
     def __init__(self, model: Model, size: Budget, options: Options, holds: Capabilities, split: str | None) -> None:
-        new = lib.fp_fit_stacks_new(model.c, split is not None)
-        self._c = owned(new, lib.fp_fit_stacks_free, "the stacks of a profile")
+        self._c = owned(lib.fp_fit_stacks_new(model.c, split is not None), "the stacks of a profile")
         self._model, self._size, self._options, self._holds = model, size, options, holds
         self._packed = Groups()
         self._events: list[ValueType] = []

@@ -50,9 +50,7 @@ class Fit:
         if split is not None:
             slice_ns = slice_of(split)
             by = lib.FP_FIT_TIMELINE_SLICES if slice_ns else lib.FP_FIT_TIMELINE_THREADS
-        self._c = owned(
-            lib.fp_fit_timeline_new(model.c, by, slice_ns), lib.fp_fit_timeline_free, "the calls of a timeline"
-        )
+        self._c = owned(lib.fp_fit_timeline_new(model.c, by, slice_ns), "the calls of a timeline")
         # sizes are estimates, up to twice the real size
         lib.fp_fit_timeline_size(self._c, 2 * budget, size.call, size.names, size.event)
         self._model = model

@@ -146,8 +146,7 @@ class _Group:
     """The rows of one output part."""
 
     def __init__(self, model: Model, by: str, prune: float) -> None:
-        new = lib.fp_estimate_new(model.c, _BY[by], prune)
-        self.c = owned(new, lib.fp_estimate_free, "the estimate of stacks")
+        self.c = owned(lib.fp_estimate_new(model.c, _BY[by], prune), "the estimate of stacks")
         self._model = model
         self._err = ffi.new("struct fp_err *")
         self.events: list[ValueType] = []

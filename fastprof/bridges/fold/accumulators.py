@@ -151,7 +151,7 @@ class _PathRuns(Sorted["fp_fold_tree"]):
         self._fold, self._check = fold, check
 
     def new(self, n: int) -> fp_fold_tree:
-        return owned(lib.fp_fold_tree_new(self._fold, n), lib.fp_fold_tree_free, "the merge of call paths")
+        return owned(lib.fp_fold_tree_new(self._fold, n), "the merge of call paths")
 
     def merged(self, merge: fp_fold_tree, to: Pointer[int], n: int) -> tuple[int, int]:
         got, err = ffi.new("size_t *"), ffi.new("struct fp_err *")

@@ -220,7 +220,7 @@ class _Machine:
 
     def _fold(self, share: int | None) -> fp_fold:
         what = lib.FP_FOLD_TREE if self._target == "stacks" else lib.FP_FOLD_ARCS
-        fold = owned(lib.fp_fold_new(self._model.c, what, self._by), lib.fp_fold_free, "the stack machine")
+        fold = owned(lib.fp_fold_new(self._model.c, what, self._by), "the stack machine")
         fold.cpu = self._model.intern("cpu")
         if share is not None:
             fold.share, fold.shares = share, self._shares

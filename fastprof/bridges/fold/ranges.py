@@ -128,7 +128,7 @@ class Ranges:
 
     def _new_sums(self) -> fp_arc_sums:
         n_functions = self._runs.model.functions.n
-        return owned(lib.fp_arc_sums_new(n_functions), lib.fp_arc_sums_free, "the sums of call arcs")
+        return owned(lib.fp_arc_sums_new(n_functions), "the sums of call arcs")
 
     def _all_sums(self, range_: _Range) -> deque[bytes]:
         """All sums of a range; runs in a worker thread."""

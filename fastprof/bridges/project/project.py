@@ -123,9 +123,7 @@ class _Graph:
         self._per_thread = options[PER_THREAD]
         self._max_memory = options[MAX_MEMORY] // 2  # one half for stacks, one for rows
         self._room = Room(self._max_memory, holds.keeps_stacks)
-        self._c = owned(
-            lib.fp_project_new(model.c, self._per_thread, options[INLINES]), lib.fp_project_free, "the call graph"
-        )
+        self._c = owned(lib.fp_project_new(model.c, self._per_thread, options[INLINES]), "the call graph")
         self._err = ffi.new("struct fp_err *")
         self._events: list[ValueType] = []
         self._columns: dict[int, Pointer[int]] = {}  # by part: the event of each of its values

@@ -30,7 +30,7 @@ def without_allocator(
         return
     mask: Any = None
     frames = _Frames(model)
-    c = owned(lib.fp_leaves_new(model.c), lib.fp_leaves_free, "the stacks of a heap")
+    c = owned(lib.fp_leaves_new(model.c), "the stacks of a heap")
     heaps: dict[int, bool] = {}  # by part
     for batch in batches:
         if batch.part not in heaps:

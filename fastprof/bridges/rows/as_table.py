@@ -176,7 +176,7 @@ class _Table:
         if is_counted:
             self._built[self._layout.index(shortest)] = True
         self._put = getattr(lib, f"fp_ends_tables_{name}")
-        self.c = owned(lib.fp_ends_tables_new(model.c), lib.fp_ends_tables_free, "a table")
+        self.c = owned(lib.fp_ends_tables_new(model.c), "a table")
         self._texts: dict[str, _Texts] = {}
         self._words: dict[str, Texts] = {}
         for kind in self._layout:
@@ -205,9 +205,7 @@ class _Table:
         self.c.forgotten = forgotten
 
     def _begin(self) -> None:
-        self._rows = owned(
-            lib.fp_ends_columns_new(_FIRST if not self._given else CAPACITY), lib.fp_ends_columns_free, "a table"
-        )
+        self._rows = owned(lib.fp_ends_columns_new(_FIRST if not self._given else CAPACITY), "a table")
         for kind, is_built in zip(self._layout, self._built, strict=True):
             self._add(kind, is_built)
 

@@ -33,7 +33,7 @@ CALLS = ValueType("calls", "count", "Number of calls")
 
 def coarse(batches: Iterable[Batch], model: Model, by: str) -> Iterator[Batch]:
     """Graph rows grouped by a word of BY.  Errors: FastprofError for a sum that does not fit into 64 bits."""
-    c = owned(lib.fp_coarse_new(model.c, BY[by]), lib.fp_coarse_free, "the functions of a graph")
+    c = owned(lib.fp_coarse_new(model.c, BY[by]), "the functions of a graph")
     err = ffi.new("struct fp_err *")
     for batch in batches:
         n_values = int(batch.c.n_values)
@@ -47,7 +47,7 @@ def coarse(batches: Iterable[Batch], model: Model, by: str) -> Iterator[Batch]:
 
 def by_function(seen: bytes, model: Model) -> Pointer[int]:
     """By function of the model: the one that rows by function have for it; 0 if its byte in `seen` is 0."""
-    c = owned(lib.fp_coarse_new(model.c, BY["function"]), lib.fp_coarse_free, "the functions of a graph")
+    c = owned(lib.fp_coarse_new(model.c, BY["function"]), "the functions of a graph")
     err, found = ffi.new("struct fp_err *"), ffi.new("uint32_t[]", len(seen))
     check_sums(lib.fp_coarse_functions(c, seen, len(seen), found, err), err, model, "costs by function", [])
     return found

@@ -157,7 +157,7 @@ def matching(
 ) -> Generator[Batch, None, int]:
     """The rows of functions that match, by enum fp_filter_by; of a timeline those below a path.  Returns how many are
     left out."""
-    c = owned(lib.fp_filter_new(model.c, sum(patterns)), lib.fp_filter_free, "the functions that match")
+    c = owned(lib.fp_filter_new(model.c, sum(patterns)), "the functions that match")
     err = ffi.new("struct fp_err *")
     changed = Changed(model)
     for one in path:

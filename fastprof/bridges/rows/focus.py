@@ -74,7 +74,7 @@ def _calls(
 def _stacks(
     batches: Iterable[Batch], model: Model, log: Log, pattern: str | None, path: list[bytes]
 ) -> Generator[Batch, None, int]:
-    c = owned(lib.fp_focus_new(model.c), lib.fp_focus_free, "the functions in focus")
+    c = owned(lib.fp_focus_new(model.c), "the functions in focus")
     err = ffi.new("struct fp_err *")
     for name in path:
         check_sums(lib.fp_focus_path(c, name, len(name)), err, model, "the functions in focus")
@@ -92,7 +92,7 @@ def _stacks(
 def _masks(model: Model, c: fp_focus, pattern: re.Pattern[str]) -> list[tuple[Mask, fp_mask]]:
     """Which functions match, and which addresses of frames without a function."""
     known: dict[int, bool] = {}  # by string
-    scratch = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "a name")
+    scratch = owned(ffi.new("struct fp_buf *"), "a name")
 
     def matches(string: int) -> bool:
         if string not in known:

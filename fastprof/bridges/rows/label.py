@@ -119,8 +119,7 @@ def _labelled_parts(batches: Iterable[Batch], model: Model, labels: dict[bytes, 
 def labelled_rows(batches: Iterable[Batch], model: Model, labels: Mapping[bytes, bytes]) -> Iterator[Batch]:
     """Stacks with these labels, changed in place."""
     ids = [model.intern(text) for pair in labels.items() for text in pair]
-    new = lib.fp_label_rows_new(model.c, ids or [0], len(labels))
-    c = owned(new, lib.fp_label_rows_free, "the labels of samples")
+    c = owned(lib.fp_label_rows_new(model.c, ids or [0], len(labels)), "the labels of samples")
     err = ffi.new("struct fp_err *")
     for batch in batches:
         check_sums(lib.fp_label_rows_batch(c, batch.c, err), err, model, "labels of samples", [])

@@ -25,7 +25,7 @@ def last_call(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
     """Batches changed in place."""
-    c = owned(lib.fp_last_call_new(model.c), lib.fp_last_call_free, "the last calls of stacks")
+    c = owned(lib.fp_last_call_new(model.c), "the last calls of stacks")
     err = ffi.new("struct fp_err *")
     for batch in batches:
         check_sums(lib.fp_last_call_batch(c, batch.c, err), err, model, "the last calls of stacks")

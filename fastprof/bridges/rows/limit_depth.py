@@ -26,7 +26,7 @@ def limit_depth(
 ) -> Iterator[Batch]:
     """The batches, with their stacks replaced in place.  Memory: 8 bytes per stack."""
     limit = options[MAX_DEPTH]
-    c = owned(lib.fp_limit_depth_new(model.c, limit), lib.fp_limit_depth_free, "the depths of stacks")
+    c = owned(lib.fp_limit_depth_new(model.c, limit), "the depths of stacks")
     c.named = holds.names
     for batch in batches:
         status = lib.fp_limit_depth_put(c, batch.c)

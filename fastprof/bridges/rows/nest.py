@@ -62,7 +62,7 @@ def nest(
 
     Errors: UsageError if one clock is known and another is not; FastprofError for a time of 2^63 nanoseconds or more.
     """
-    c = owned(lib.fp_nest_new(), lib.fp_nest_free, "the open calls of threads")
+    c = owned(lib.fp_nest_new(), "the open calls of threads")
     err, at = ffi.new("struct fp_err *"), ffi.new("uint32_t *")
     out = Batch("timeline", CAPACITY["timeline"])
     changed = Changed(model)

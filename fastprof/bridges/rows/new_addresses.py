@@ -82,7 +82,7 @@ class Names:
         self._texts: dict[int, tuple[str, str]] = {}  # by object: name and build id
         # by chains and object: ids in the model, by number
         self._functions: dict[tuple[Chains, int], array[int]] = {}
-        self._unnamed = owned(lib.fp_unnamed_new(), lib.fp_unnamed_free, "symbols")
+        self._unnamed = owned(lib.fp_unnamed_new(), "symbols")
         self._err = ffi.new("struct fp_err *")
         self._failures: Counter[tuple[str, str]] = Counter()
 

@@ -47,7 +47,7 @@ def only_names(
 
 def new_restack(model: Model, what: str, step: int, *, ahead: bool) -> fp_restack:
     """`ahead`: the model replaces frames before it adds stacks (fp_restack_ahead)."""
-    restack = owned(lib.fp_restack_new(model.c), lib.fp_restack_free, what)
+    restack = owned(lib.fp_restack_new(model.c), what)
     if ahead and lib.fp_restack_ahead(restack, step):
         raise MemoryError(f"no memory for {what}")
     return restack

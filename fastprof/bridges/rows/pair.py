@@ -93,7 +93,7 @@ class Pairs:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._c = owned(lib.fp_pair_new(model.c), lib.fp_pair_free, "the functions of two profiles")
+        self._c = owned(lib.fp_pair_new(model.c), "the functions of two profiles")
         self._err = ffi.new("struct fp_err *")
         self.counts: Counter[str] = Counter()
 

@@ -36,7 +36,7 @@ def rename(
         )
         if options[option]
     }
-    c = owned(lib.fp_rename_new(model.c, sum(changes)), lib.fp_rename_free, "other names")
+    c = owned(lib.fp_rename_new(model.c, sum(changes)), "other names")
     err = ffi.new("struct fp_err *")
     for batch in batches:
         while check_sums(lib.fp_rename_batch(c, batch.c, err), err, model, "other names") == lib.FP_NEEDS:

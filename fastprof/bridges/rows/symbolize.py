@@ -36,7 +36,7 @@ def symbolize(
     """
     restack = new_restack(model, "symbols", lib.FP_FRAMES_NAMED, ahead=holds.replaces_frames)
     err = ffi.new("struct fp_err *")
-    unnamed = owned(lib.fp_unnamed_new(), lib.fp_unnamed_free, "symbols")
+    unnamed = owned(lib.fp_unnamed_new(), "symbols")
     # given options are checked even if no frame needs them
     is_needed = any(option in options for option in (SYMBOLS, SYSROOT, DEBUG_DIRS, DEMANGLE, FORCE_SYMBOLS))
     names: Names | None = None

@@ -63,7 +63,7 @@ def _tagged(
 ) -> Iterator[Batch]:
     """`added`: the frames of an entry of the `table` of keys, labels or threads; first the roots."""
     what = f"stacks with {table}"
-    c = owned(lib.fp_tag_new(model.c, table == "threads"), lib.fp_tag_free, what)
+    c = owned(lib.fp_tag_new(model.c, table == "threads"), what)
     err = ffi.new("struct fp_err *")
     seen = 0
     for batch in batches:

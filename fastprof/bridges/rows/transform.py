@@ -37,7 +37,7 @@ def transform(
     Memory is linear in distinct functions, frames and stacks; of a graph, also in the arcs of hidden functions.
     Errors: FastprofError if hiding a function of a graph would make too many arcs.
     """
-    c = owned(lib.fp_transform_new(model.c), lib.fp_transform_free, "the hidden functions")
+    c = owned(lib.fp_transform_new(model.c), "the hidden functions")
     c.recursion, c.merge_lines = options[COLLAPSE_RECURSION], options[MERGE_LINES]
     err, at = ffi.new("struct fp_err *"), ffi.new("uint32_t *")
     matches = _Matches(model, options, c)
@@ -95,7 +95,7 @@ class _Matches:
             for option in (HIDE, HIDE_OBJECT, COLLAPSE_OBJECT)
         }
         self._known: dict[tuple[Option[Any], int], bool] = {}  # by string
-        self._scratch = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "a name")
+        self._scratch = owned(ffi.new("struct fp_buf *"), "a name")
         self._masks = {
             "functions": Mask(model, "functions", self._function),
             "objects": Mask(model, "objects", self._object),

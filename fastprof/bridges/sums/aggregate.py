@@ -147,7 +147,7 @@ def merge_lines_in_order(
 
     Errors: OutOfOrder, possibly after many rows; also if value types or sums differ, which only `lines` handles.
     """
-    c = owned(lib.fp_lines_merge_new(model.c, len(inputs)), lib.fp_lines_merge_free, "the merge of lines")
+    c = owned(lib.fp_lines_merge_new(model.c, len(inputs)), "the merge of lines")
     tables = [Table(model, 0, lines=True) for _ in inputs]
     lent: list[Batch | None] = [None] * len(inputs)  # C holds their addresses
     parts: list[Part | None] = [None] * len(inputs)
@@ -213,7 +213,7 @@ class Table:
         self._runs.file = spilled or self._runs.file
 
     def _new(self) -> fp_aggregate:
-        return owned(lib.fp_aggregate_new(self._model.c, self._mode), lib.fp_aggregate_free, "the sums of a graph")
+        return owned(lib.fp_aggregate_new(self._model.c, self._mode), "the sums of a graph")
 
     @property
     def nbytes(self) -> int:

@@ -42,7 +42,7 @@ class _ByTime:
 
     def __init__(self, most: int, model: Model) -> None:
         self._model, self._keeps = model, False
-        self._c = owned(lib.fp_in_time_new(), lib.fp_in_time_free, "samples in order of time")
+        self._c = owned(lib.fp_in_time_new(), "samples in order of time")
         self._c.rounds.most = most
         self._spilled = Spilled()
 

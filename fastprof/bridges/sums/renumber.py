@@ -21,7 +21,7 @@ def renumbered(batches: Iterable[Batch], model: Model) -> tuple[Iterator[Batch],
 
 
 def _renumbered(batches: Iterable[Batch], model: Model, to: Model) -> Iterator[Batch]:
-    c = owned(lib.fp_remap_new(model.c, to.c), lib.fp_remap_free, "the tables of merged profiles")
+    c = owned(lib.fp_remap_new(model.c, to.c), "the tables of merged profiles")
     err = ffi.new("struct fp_err *")
     n_emptied = int(model.c.n_emptied)
     for batch in batches:

@@ -100,8 +100,7 @@ class Scaled:
     def _state(self, factor: Fraction) -> fp_scale:
         if factor not in self._of:
             self._check(max(factor.numerator, factor.denominator))
-            new = lib.fp_scale_new(factor.numerator, factor.denominator)
-            self._of[factor] = owned(new, lib.fp_scale_free, "the weight of an input")
+            self._of[factor] = owned(lib.fp_scale_new(factor.numerator, factor.denominator), "the weight of an input")
         return self._of[factor]
 
     def _shown(self, scale: Scale) -> Pointer[int]:

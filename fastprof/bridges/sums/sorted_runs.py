@@ -109,7 +109,7 @@ class Words(Sorted["fp_merge"]):
         self.width = max(width, self.width)
 
     def new(self, n: int) -> fp_merge:
-        merge = owned(lib.fp_merge_new(n, self.width), lib.fp_merge_free, "the merge of runs")
+        merge = owned(lib.fp_merge_new(n, self.width), "the merge of runs")
         for i, run in enumerate(self.runs):
             if run.width != self.width:
                 merge.runs[i].width = run.width

@@ -115,7 +115,7 @@ class _Walks(Sorted["fp_walk"]):
 
     def new(self, n: int) -> fp_walk:
         n_values = self._sums.n_values
-        walk = owned(lib.fp_walk_new(n, n_values), lib.fp_walk_free, "the merge of stacks")
+        walk = owned(lib.fp_walk_new(n, n_values), "the merge of stacks")
         lib.fp_sum_show_ranks(self._sums, walk)
         for i, run in enumerate(self.runs):
             walk.runs[i].width = run.width
@@ -139,7 +139,7 @@ class StackSums:
     def __init__(
         self, model: Model, options: Options, log: Log, holds: Capabilities, found: set[str], *, inputs: bool = True
     ) -> None:
-        self._c = owned(lib.fp_sum_new(model.c), lib.fp_sum_free, "the sums of stacks")
+        self._c = owned(lib.fp_sum_new(model.c), "the sums of stacks")
         self._model, self._log, self._holds = model, log, holds
         self._wanted = labels_wanted(options, holds)
         self._separating = separating_labels(options, holds)

@@ -104,14 +104,14 @@ class ArchiveReader(Reader):
         self._rows_kept = 0  # of the profile
         self._last_time: int | None = None  # of a timeline's rows so far
         self._payload = b""
-        self._ids = owned(lib.fp_archive_ids_new(self.model.c), lib.fp_archive_ids_free, "the archive's ids")
+        self._ids = owned(lib.fp_archive_ids_new(self.model.c), "the archive's ids")
         self._part_at: list[int] = []  # by part of the archive: its index in the model
         self._file_part = 0  # of the batch being filled
         self._inner: list[Inner] = []  # sections of the bundle that have not been read, the next one last
         if any(type_ in (PARTS, BUNDLE) for _, type_, _ in self._member.sections):
             # created in advance, so that rows survive damaged entries of parts
             self._part_at.append(self.model.add_part(Part()))
-        self._dec = owned(lib.fp_archive_dec_new(self._ids), lib.fp_archive_dec_free, "the archive decoder")
+        self._dec = owned(lib.fp_archive_dec_new(self._ids), "the archive decoder")
         self._passed_over = self._rows_passed_over = 0
         self._forgets = False  # once the rows of the batch are read, stacks are forgotten
         self._bases: set[int] = set()  # bases of the sections so far

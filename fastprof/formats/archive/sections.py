@@ -355,7 +355,7 @@ class Codec:
 def _compare(type_: int, base: bytes, own: bytes, stacks: bytes, undo: bool = False) -> tuple[int, tuple[bytes, bytes]]:
     """The status, then the difference of TABLES or ROWS to their base, or with `undo` the payload of a difference,
     and of TABLES the `stacks` of ROWS."""
-    out, found = (owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "a difference") for _ in range(2))
+    out, found = (owned(ffi.new("struct fp_buf *"), "a difference") for _ in range(2))
     if type_ == TABLES:
         tables = lib.fp_archive_tables_undiff if undo else lib.fp_archive_tables_diff
         status = tables(base, len(base), own, len(own), out, found)

@@ -18,19 +18,19 @@ def united(base: bytes, others: Iterable[bytes], least: float) -> bytes | None:
     None if there are less than `least` times as many entries, or too many for differences to them.
     """
     model = Model()
-    ids = owned(lib.fp_archive_ids_new(model.c), lib.fp_archive_ids_free, "the archive's ids")
+    ids = owned(lib.fp_archive_ids_new(model.c), "the archive's ids")
     err = ffi.new("struct fp_err *")
     if lib.fp_archive_tables_read(ids, base, len(base), err):
         return None
     before = sum(ids.n)
     for one in others:
-        ids = owned(lib.fp_archive_ids_new(model.c), lib.fp_archive_ids_free, "the archive's ids")
+        ids = owned(lib.fp_archive_ids_new(model.c), "the archive's ids")
         if lib.fp_archive_tables_read(ids, one, len(one), err):
             return None
         strings = model.c.strings
         if strings.start[strings.n] > lib.FP_ARCHIVE_MAX_DIFFERENCE:
             return None
-    out = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "tables")
+    out = owned(ffi.new("struct fp_buf *"), "tables")
     ends = ffi.new("uint32_t[]", [1] * lib.FP_ARCHIVE_TABLES)
     if lib.fp_archive_tables_write(model.c, ends, 0, out):
         raise MemoryError("no memory for tables")

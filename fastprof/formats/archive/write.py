@@ -76,7 +76,7 @@ class ArchiveWriter(Writer):
         self._member = member or Member(0)
         self._sections = Sections(at, self._codec, self._member, base_of)
         self._enc: fp_archive_enc = ffi.NULL
-        self._payload = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "a chunk")
+        self._payload = owned(ffi.new("struct fp_buf *"), "a chunk")
         self._err = ffi.new("struct fp_err *")
         self._from = ffi.new("uint32_t[]", [1] * lib.FP_ARCHIVE_TABLES)
         self._numbers: dict[int, int] = {}  # by part of the model: its number in the archive, in order of rows
@@ -104,7 +104,7 @@ class ArchiveWriter(Writer):
             raise FastprofError(f"{inputs_of(self.model)}archive: metadata of the profile: {error}") from None
 
     def _begin(self) -> None:
-        self._enc = owned(lib.fp_archive_enc_new(VIEWS[self.view]), lib.fp_archive_enc_free, "a chunk")
+        self._enc = owned(lib.fp_archive_enc_new(VIEWS[self.view]), "a chunk")
         if not self._appends:
             header = archive_sections.file_header()
             self.text(header)

@@ -49,7 +49,7 @@ class ParquetWriter(TableWriter):
     format = "parquet"
 
     def start(self) -> None:
-        self._pages = owned(lib.fp_arrow_pages_new(), lib.fp_arrow_pages_free, "the pages of a table")
+        self._pages = owned(lib.fp_arrow_pages_new(), "the pages of a table")
         self._compress = zstandard.ZstdCompressor(level=_LEVEL).compress
         self._err = ffi.new("struct fp_err *")
         self._at = 0  # bytes written

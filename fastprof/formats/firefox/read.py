@@ -88,8 +88,7 @@ class FirefoxReader(Reader):
         self._unread_cpu = 0
 
     def _new(self) -> fp_firefox_read:
-        new = lib.fp_firefox_read_new(self.model.c, self.options[LENIENT])
-        r = owned(new, lib.fp_firefox_read_free, "the reader of Firefox profiles")
+        r = owned(lib.fp_firefox_read_new(self.model.c, self.options[LENIENT]), "the reader of Firefox profiles")
         r.rounds.most = min(self.options[MAX_MEMORY], MOST_ROUNDS)
         return r
 

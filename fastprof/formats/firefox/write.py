@@ -78,7 +78,7 @@ class FirefoxWriter(Writer):
     view = "stacks"
 
     def start(self) -> None:
-        self._w = w = owned(lib.fp_firefox_new(self.model.c), lib.fp_firefox_free, "the Firefox writer")
+        self._w = w = owned(lib.fp_firefox_new(self.model.c), "the Firefox writer")
         w.unknown, w.no_stack = self.model.intern("[unknown]"), self.model.intern("[no stack]")
         w.custom, w.typed = self.model.intern("custom event"), self.model.intern("typed event")
         self._packed = Groups()  # by column

@@ -25,9 +25,7 @@ class FoldedWriter(Writer):
     costless = frozenset({"zero-values"})
 
     def start(self) -> None:
-        self._w = owned(
-            lib.fp_folded_writer_new(self.model.c), lib.fp_folded_writer_free, "the writer of folded stacks"
-        )
+        self._w = owned(lib.fp_folded_writer_new(self.model.c), "the writer of folded stacks")
         self._err = ffi.new("struct fp_err *")
         self._nanoseconds = self.options[NANOSECONDS]
         self._n_called = 0  # of Model.function_texts

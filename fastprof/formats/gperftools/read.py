@@ -54,7 +54,7 @@ class GperftoolsReader(Reader):
 
     def start(self) -> None:
         g = lib.fp_gperftools_reader_new(self.model.c, self.options[LENIENT])
-        self._g = g = owned(g, lib.fp_gperftools_reader_free, "the gperftools decoder")
+        self._g = g = owned(g, "the gperftools decoder")
         g.keep_signal_frames = self.options[KEEP_SIGNAL_FRAMES]
         self._maps = MapsText()
         self._binary = b""

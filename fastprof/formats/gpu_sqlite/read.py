@@ -35,7 +35,7 @@ class GpuSqliteReader(Reader):
 
     def start(self) -> None:
         self.part = self.model.add_part(Part(extra={"ticks_per_second": 10**9}))
-        self._s = owned(lib.fp_span_sink_new(self.model.c), lib.fp_span_sink_free, "the calls of a database")
+        self._s = owned(lib.fp_span_sink_new(self.model.c), "the calls of a database")
         self._s.rounds.most = min(self.options[MAX_MEMORY], MOST_ROUNDS)
         self._spilled = Spilled()
         self._lenient: bool = self.options[LENIENT]

@@ -17,11 +17,7 @@ class HeapprofileReader(NativeReader):
     decode = lib.fp_heapprofile_feed
 
     def start(self) -> None:
-        self._r = owned(
-            lib.fp_heapprofile_new(self.model.c, self.options[LENIENT]),
-            lib.fp_heapprofile_free,
-            "the reader of heap profiles",
-        )
+        self._r = owned(lib.fp_heapprofile_new(self.model.c, self.options[LENIENT]), "the reader of heap profiles")
         self.part = self.model.add_part(Part([ValueType("inuse_space", "bytes")]))
 
     def finish(self) -> None:

@@ -25,8 +25,7 @@ class HeaptrackReader(NativeReader):
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
-        new = lib.fp_heaptrack_new(model.c, options[LENIENT])
-        self._r = owned(new, lib.fp_heaptrack_free, "the reader of heaptrack's recordings")
+        self._r = owned(lib.fp_heaptrack_new(model.c, options[LENIENT]), "the reader of heaptrack's recordings")
         self.part = model.add_part(Part(TYPES, extra={"drop_frames": NAMES}))
 
     def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:

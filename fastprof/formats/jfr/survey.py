@@ -30,7 +30,7 @@ class Survey(NativeReader):
     _r: fp_jfr_reader
 
     def start(self) -> None:
-        self._r = owned(lib.fp_jfr_reader_new(self.model.c), lib.fp_jfr_reader_free, "the JFR decoder")
+        self._r = owned(lib.fp_jfr_reader_new(self.model.c), "the JFR decoder")
         self._lenient = self._r.lenient = self.options[LENIENT]
         self._survey_log = self.log
         self._phase = WALK

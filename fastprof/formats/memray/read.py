@@ -37,8 +37,7 @@ class MemrayReader(NativeReader):
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
-        new = lib.fp_memray_new(model.c, options[LENIENT])
-        self._r = owned(new, lib.fp_memray_free, "the reader of memray's captures")
+        self._r = owned(lib.fp_memray_new(model.c, options[LENIENT]), "the reader of memray's captures")
         version = int.from_bytes(source.head[7:11], "little")
         self.addresses = source.head[11 if version < 12 else 15 : 16].startswith(b"\1")  # of native frames
 

@@ -32,7 +32,7 @@ class MojoReader(NativeReader):
     renews_stacks = True
 
     def start(self) -> None:
-        self._r = owned(lib.fp_mojo_new(self.model.c, self.options[LENIENT]), lib.fp_mojo_free, "the reader of MOJO")
+        self._r = owned(lib.fp_mojo_new(self.model.c, self.options[LENIENT]), "the reader of MOJO")
 
     def answer(self, batch: fp_batch) -> None:
         """The descriptions are read: the mode decides which values samples have."""

@@ -102,7 +102,7 @@ class Images:
         name = os.path.basename(jit) if jit else image.name
         object_id = model.object(name) if name else 0
         whole = model.function(name, object_id=object_id) if name else 0
-        c = owned(lib.fp_oprofile_image_new(model.c, object_id, whole), lib.fp_oprofile_image_free, "an image")
+        c = owned(lib.fp_oprofile_image_new(model.c, object_id, whole), "an image")
         loaded = Loaded(image, c, object_id)
         loaded.by_address = bool(jit)
         if self._options[SYMBOLIZE]:

@@ -68,7 +68,7 @@ class OProfileReader(Reader):
     view = "graph"
 
     def start(self) -> None:
-        self._r = owned(lib.fp_oprofile_reader_new(self.options[LENIENT]), lib.fp_oprofile_reader_free, "sample files")
+        self._r = owned(lib.fp_oprofile_reader_new(self.options[LENIENT]), "sample files")
         self._files = members(self.source, self._lose_archive if self.options[LENIENT] else None)
         self._merged = set(self.options[ADD_UP])
         if "all" in self._merged:
@@ -274,7 +274,7 @@ class OProfileReader(Reader):
         if sample is None:
             return 0
         data = self.source.read_at(sample.file.start, _HEAD_NBYTES)
-        r = owned(lib.fp_oprofile_reader_new(True), lib.fp_oprofile_reader_free, "a header")
+        r = owned(lib.fp_oprofile_reader_new(True), "a header")
         r.has_abi, r.abi = self._r.has_abi, self._r.abi
         lib.fp_oprofile_begin_file(r, sample.file.size, 0, 1)
         window = ffi.from_buffer("uint8_t[]", data)

@@ -108,8 +108,7 @@ class OtlpReader(Reader):
     )
 
     def start(self) -> None:
-        new = lib.fp_otlp_reader_new(self.model.c, self.options[LENIENT])
-        self._r = r = owned(new, lib.fp_otlp_reader_free, "the OTLP decoder")
+        self._r = r = owned(lib.fp_otlp_reader_new(self.model.c, self.options[LENIENT]), "the OTLP decoder")
         r.input = self.model.input()
         for name, text in WORDS.items():
             setattr(r.words, name, self.model.intern(text))
@@ -170,9 +169,9 @@ class OtlpReader(Reader):
         """Translate JSON; `find`: a byte of the output, whose input offset the decoder then has."""
         source, err = self._json, self._err
         assert source is not None
-        j = owned(lib.fp_otlp_json_new(), lib.fp_otlp_json_free, "the translation of JSON")
+        j = owned(lib.fp_otlp_json_new(), "the translation of JSON")
         j.lenient, j.find = self.options[LENIENT], find
-        out = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "messages")
+        out = owned(ffi.new("struct fp_buf *"), "messages")
         source.select(0)
         status = lib.FP_MORE
         while status != lib.FP_DONE:

@@ -67,7 +67,7 @@ class OtlpWriter(Writer):
     view = "stacks"
 
     def start(self) -> None:
-        self._w = w = owned(lib.fp_otlp_writer_new(self.model.c), lib.fp_otlp_writer_free, "the OTLP encoder")
+        self._w = w = owned(lib.fp_otlp_writer_new(self.model.c), "the OTLP encoder")
         for name, text in _KEYS.items():
             setattr(w.keys, name, self.model.intern(text))
         named = self.sink.path is not None and _is_json(self.sink.path)

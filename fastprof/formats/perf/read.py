@@ -58,7 +58,7 @@ class PerfReader(NativeReader):
     _r: fp_perf_reader
 
     def start(self) -> None:
-        self._r = r = owned(lib.fp_perf_reader_new(self.model.c), lib.fp_perf_reader_free, "the perf.data decoder")
+        self._r = r = owned(lib.fp_perf_reader_new(self.model.c), "the perf.data decoder")
         r.lenient = self.options[LENIENT]
         r.cpu_labels = self.options[CPUS]
         r.input = self.model.input()

@@ -51,8 +51,7 @@ class PerfScriptReader(NativeReader):
     def ranges(self) -> Iterable[tuple[int, int | None]]:
         # targets that want branches can do nothing with samples without addresses
         if self.options[BRANCHES] or self.branches or self._is_only_branches:
-            new = lib.fp_perf_script_branches_new(self.model.c)
-            self._b = owned(new, lib.fp_perf_script_branches_free, "the reader of branches")
+            self._b = owned(lib.fp_perf_script_branches_new(self.model.c), "the reader of branches")
             self._b.lenient, self._b.most = self.options[LENIENT], most(self.options)
             types = value_types()
             self.part = self.model.add_part(Part(types, extra={"default_sample_type": types[0].name}))

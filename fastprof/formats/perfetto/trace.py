@@ -30,8 +30,7 @@ class Trace:
     def __init__(self, source: Source, model: Model, options: Options) -> None:
         self.source, self.model = source, model
         self._lenient = options[LENIENT]
-        new = lib.fp_perfetto_read_new(model.c, self._lenient)
-        self.c = owned(new, lib.fp_perfetto_read_free, "the Perfetto decoder")
+        self.c = owned(lib.fp_perfetto_read_new(model.c, self._lenient), "the Perfetto decoder")
         self.c.rounds.most = min(options[MAX_MEMORY], MOST_ROUNDS)
         self._err = ffi.new("struct fp_err *")
         self._inflate = Inflate()

@@ -22,7 +22,7 @@ class PerfettoWriter(Writer):
     view = "timeline"
 
     def start(self) -> None:
-        self._w = owned(lib.fp_perfetto_new(self.model.c), lib.fp_perfetto_free, "the Perfetto writer")
+        self._w = owned(lib.fp_perfetto_new(self.model.c), "the Perfetto writer")
         self._threads = Threads(self.model, _MOST_PID, _MOST_TID)
         self._seen: list[tuple[int, ThreadIds, int]] = []  # threads and their parts
 

@@ -97,7 +97,7 @@ class Runs:
         return []
 
     def _new(self) -> fp_pgo_executed:
-        return owned(lib.fp_pgo_executed_new(), lib.fp_pgo_executed_free, "executed code")
+        return owned(lib.fp_pgo_executed_new(), "executed code")
 
     def _machine(self) -> int:
         machine = _MACHINES.get(self._elf.machine)

@@ -52,12 +52,11 @@ class LlvmReader(NativeReader):
         self._is_ext = self.source.head.startswith(EXTBINARY_MAGIC)
         self._b: fp_pgo_binary | None = None
         if self._is_ext or self.source.head.startswith(BINARY_MAGIC):
-            new = lib.fp_pgo_binary_new(self.model.c, self.options[LENIENT])
-            self._b = owned(new, lib.fp_pgo_binary_free, "the reader of sample profiles")
+            self._b = owned(lib.fp_pgo_binary_new(self.model.c, self.options[LENIENT]), "the reader of sample profiles")
             self._p = self._b.rows
         else:
             text = lib.fp_pgo_reader_new(self.model.c, self.options[LENIENT])
-            self._p = owned(text, lib.fp_pgo_reader_free, "the reader of sample profiles")
+            self._p = owned(text, "the reader of sample profiles")
         types = [ValueType(name, "count") for name in NAMES]
         self.part = self.model.add_part(Part(types, extra={"default_sample_type": types[0].name}))
         self._n_sections = 0

@@ -27,7 +27,7 @@ class FdataReader(NativeReader):
     def start(self) -> None:
         event = _EVENT.match(self.source.head)
         new = lib.fp_pgo_fdata_new(self.model.c, self.options[LENIENT], event is not None)
-        self._p = owned(new, lib.fp_pgo_fdata_free, "the reader of fdata")
+        self._p = owned(new, "the reader of fdata")
         types = value_types()
         if event:
             name = event[1].decode("utf-8", "replace").strip().rstrip(":")

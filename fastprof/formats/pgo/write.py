@@ -34,7 +34,7 @@ class CountsWriter(Writer):
     view = "graph"
 
     def start(self) -> None:
-        self.counts = owned(lib.fp_counts_new(self.model.c), lib.fp_counts_free, "counts of instructions")
+        self.counts = owned(lib.fp_counts_new(self.model.c), "counts of instructions")
         self._err = ffi.new("struct fp_err *")
         self.is_graph, self.value = True, ValueType("")
 

@@ -29,8 +29,7 @@ class PprofReader(NativeReader):
     remarks = frozenset({"unknown-fields", "label-sets", "wide-line-numbers", "negative-line-numbers"})  # of tables
 
     def start(self) -> None:
-        r = lib.fp_pprof_reader_new(self.model.c, self.options[LENIENT])
-        self._r = owned(r, lib.fp_pprof_reader_free, "the pprof decoder")
+        self._r = owned(lib.fp_pprof_reader_new(self.model.c, self.options[LENIENT]), "the pprof decoder")
         self._err = ffi.new("struct fp_err *")
 
     def ranges(self) -> Iterator[tuple[int, int | None]]:

@@ -21,7 +21,7 @@ class PprofWriter(Writer):
     view = "stacks"
 
     def start(self) -> None:
-        self._w = w = owned(lib.fp_pprof_writer_new(self.model.c), lib.fp_pprof_writer_free, "the pprof encoder")
+        self._w = w = owned(lib.fp_pprof_writer_new(self.model.c), "the pprof encoder")
         w.words.pid, w.words.tid = self.model.intern("pid"), self.model.intern("tid")
         w.words.no_stack = self.model.intern("[no stack]")
         w.name_addresses = self.options[NAME_ADDRESSES]

@@ -20,11 +20,7 @@ class PstatsReader(NativeReader):
     decode = lib.fp_pstats_feed
 
     def start(self) -> None:
-        self._r = owned(
-            lib.fp_pstats_reader_new(self.model.c, self.options[LENIENT]),
-            lib.fp_pstats_reader_free,
-            "the reader of pstats",
-        )
+        self._r = owned(lib.fp_pstats_reader_new(self.model.c, self.options[LENIENT]), "the reader of pstats")
         self.part = self.model.add_part(Part([*_TYPES], extra={"default_sample_type": "time"}))
 
     def finish(self) -> None:

@@ -19,7 +19,7 @@ class PstatsWriter(Writer):
     view = "graph"
 
     def start(self) -> None:
-        self._w = owned(lib.fp_pstats_writer_new(self.model.c), lib.fp_pstats_writer_free, "the writer of pstats")
+        self._w = owned(lib.fp_pstats_writer_new(self.model.c), "the writer of pstats")
         self._err = ffi.new("struct fp_err *")
         self._types: dict[ValueType, None] = {}
 

@@ -29,7 +29,7 @@ class SimpleperfReader(NativeReader):
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
-        self._r = owned(lib.fp_simpleperf_new(model.c, options[LENIENT]), lib.fp_simpleperf_free, "the reader")
+        self._r = owned(lib.fp_simpleperf_new(model.c, options[LENIENT]), "the reader")
 
     def ranges(self) -> Iterator[tuple[int, int | None]]:
         """The input twice: names come last."""

@@ -25,8 +25,7 @@ class SmallJsonReader(NativeReader):
     decode = lib.fp_small_json_feed
 
     def start(self) -> None:
-        new = lib.fp_small_json_new(self.model.c, self.shape, self.options[LENIENT])
-        self._r = owned(new, lib.fp_small_json_free, "the reader")
+        self._r = owned(lib.fp_small_json_new(self.model.c, self.shape, self.options[LENIENT]), "the reader")
         types = [ValueType(name, unit) for name, unit in self.value_types]
         if types:
             self.part = self.model.add_part(Part(types, extra={"default_sample_type": types[0].name}))

@@ -39,7 +39,7 @@ class SpeedscopeReader(NativeReader):
         if self.view == "stacks" and self.source.search(_EVENTED, _LONGEST):
             self.view, self.other_view = ("timeline", "") if wanted else ("stacks", "timeline")
         new = lib.fp_speedscope_read_new(self.model.c, self.options[LENIENT])
-        self._r = owned(new, lib.fp_speedscope_read_free, "the reader of speedscope's JSON")
+        self._r = owned(new, "the reader of speedscope's JSON")
         self._file = Spilled()
         self._read = 0  # bytes of the kept values in the file
         self._others = 0

@@ -39,7 +39,7 @@ class SpeedscopeWriter(Writer):
     costless = frozenset({"zero-values"})
 
     def start(self) -> None:
-        self._w = owned(lib.fp_speedscope_new(self.model.c), lib.fp_speedscope_free, "the writer of speedscope's JSON")
+        self._w = owned(lib.fp_speedscope_new(self.model.c), "the writer of speedscope's JSON")
         self._packed = Groups()
         self._threads = Threads(self.model, 0, 0)
         self._names: dict[int, str] = {}  # by group

@@ -34,9 +34,7 @@ class TachyonReader(NativeReader):
     def start(self) -> None:
         self.source.spool()
         self._size = self.source.size or 0
-        self._r = owned(
-            lib.fp_tachyon_new(self.model.c, self.options[LENIENT]), lib.fp_tachyon_free, "the reader of Tachyon"
-        )
+        self._r = owned(lib.fp_tachyon_new(self.model.c, self.options[LENIENT]), "the reader of Tachyon")
         self._err = ffi.new("struct fp_err *")
         order = "<" if self.source.head[:4] == b"HCAT" else ">"
         self._r.swap = order == ">"

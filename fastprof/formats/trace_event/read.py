@@ -64,7 +64,7 @@ class TraceEventReader(NativeReader):
 
     def _begin(self, *, by_time: bool) -> None:
         new = lib.fp_trace_event_read_new(self.model.c, self.options[LENIENT], by_time)
-        self._r = owned(new, lib.fp_trace_event_read_free, "the reader of trace events")
+        self._r = owned(new, "the reader of trace events")
         self._r.lines = begins_with_event(self.source.head)
         self._file, self._blocks = Spilled(), []
 

@@ -23,9 +23,7 @@ class TraceEventWriter(Writer):
     view = "timeline"
 
     def start(self) -> None:
-        self._w = owned(
-            lib.fp_trace_event_write_new(self.model.c), lib.fp_trace_event_write_free, "the writer of trace events"
-        )
+        self._w = owned(lib.fp_trace_event_write_new(self.model.c), "the writer of trace events")
         self._w.args = self.options[ARGS]
         self._err = ffi.new("struct fp_err *")
         self._threads = Threads(self.model, _MOST, _MOST)

@@ -62,7 +62,7 @@ class UftraceReader(NativeReader):
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
         super().__init__(source, model, options, log)
-        self._r = owned(lib.fp_uftrace_new(model.c, options[LENIENT]), lib.fp_uftrace_free, "the reader of uftrace")
+        self._r = owned(lib.fp_uftrace_new(model.c, options[LENIENT]), "the reader of uftrace")
         files = members(source, (lambda: log.count(REPORTED["damaged-archives"])) if options[LENIENT] else None)
         below = min((os.path.dirname(f.name) for f in files if os.path.basename(f.name) == "info"), default="")
         self._files = {os.path.basename(f.name): f for f in files if os.path.dirname(f.name) == below}

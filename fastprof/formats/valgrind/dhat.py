@@ -40,9 +40,7 @@ class DhatReader(NativeReader):
 
     def start(self) -> None:
         self.distinct = True
-        self._d = owned(
-            lib.fp_dhat_new(self.model.c, self.options[LENIENT]), lib.fp_dhat_free, "the reader of DHAT profiles"
-        )
+        self._d = owned(lib.fp_dhat_new(self.model.c, self.options[LENIENT]), "the reader of DHAT profiles")
 
     def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         d = self._d

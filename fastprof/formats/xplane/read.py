@@ -25,9 +25,7 @@ class XplaneReader(NativeReader):
     decode = lib.fp_xplane_feed
 
     def start(self) -> None:
-        self._r = owned(
-            lib.fp_xplane_new(self.model.c, self.options[LENIENT]), lib.fp_xplane_free, "the reader of XLA's profiles"
-        )
+        self._r = owned(lib.fp_xplane_new(self.model.c, self.options[LENIENT]), "the reader of XLA's profiles")
         self._r.rounds.most = min(self.options[MAX_MEMORY], MOST_ROUNDS)
         self._spilled = Spilled()
         self.part = self.model.add_part(Part(extra={"ticks_per_second": 10**12}))

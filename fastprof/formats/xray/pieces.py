@@ -191,8 +191,7 @@ class _Decoder:
     def __init__(self, reader: XRayReader, share: int, shares: fp_shares, awaited: Pointer[int]) -> None:
         self.batch = Batch("timeline", CAPACITY["timeline"])
         self.batch.c.part = reader.part
-        new = lib.fp_xray_share_new(reader.x, share, shares, awaited, self.batch.c)
-        self.c = owned(new, lib.fp_xray_share_free, "an XRay decoder")
+        self.c = owned(lib.fp_xray_share_new(reader.x, share, shares, awaited, self.batch.c), "an XRay decoder")
 
 
 class _Piece(Encoded):

@@ -43,7 +43,7 @@ class XRayReader(NativeReader):
     view = "timeline"
 
     def start(self) -> None:
-        self.x = x = owned(lib.fp_xray_new(self.model.c, self.options[LENIENT]), lib.fp_xray_free, "the XRay decoder")
+        self.x = x = owned(lib.fp_xray_new(self.model.c, self.options[LENIENT]), "the XRay decoder")
         self._err = ffi.new("struct fp_err *")
         nbytes = ffi.new("size_t *")
         self._check(lib.fp_xray_header(x, self.source.head, len(self.source.head), nbytes, self._err))

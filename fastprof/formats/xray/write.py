@@ -31,7 +31,7 @@ class XRayWriter(Writer):
     view = "timeline"
 
     def start(self) -> None:
-        self._w = owned(lib.fp_xray_write_new(self.model.c), lib.fp_xray_write_free, "the XRay writer")
+        self._w = owned(lib.fp_xray_write_new(self.model.c), "the XRay writer")
         self._begun = False
         self._dropped = 0  # rows
         self._ids = ffi.new("uint32_t[]", 64)

@@ -37,7 +37,7 @@ class Places:
     def __init__(self, model: Model, *, by_address: bool = False) -> None:
         self._model = model
         self.value_types: list[ValueType] = []
-        self._c = owned(lib.fp_places_new(model.c, by_address), lib.fp_places_free, "sums by place")
+        self._c = owned(lib.fp_places_new(model.c, by_address), "sums by place")
         self._err = ffi.new("struct fp_err *")
         self._columns: dict[int, Pointer[int]] = {}  # by part: the column of each of its values
         self._value = ChosenValue(None, "--value")

@@ -85,7 +85,7 @@ class Shown:
         self.default: int | None = None  # the event shown first
         self.columns: list[SideEvent] = []
         self.costs: list[FunctionCosts] = []  # by column
-        self.contexts: fp_contexts = owned(lib.fp_contexts_new(), lib.fp_contexts_free, "the context tree")
+        self.contexts: fp_contexts = owned(lib.fp_contexts_new(), "the context tree")
         self.in_time = ffi.addressof(self.contexts.times)  # samples with times
         self.in_time.room = _MOST_SAMPLES if timed and not compared else 0
         self._has_labels = False  # labels to show
@@ -96,15 +96,14 @@ class Shown:
         self.tracks = None if compared else Tracks(model)
         self._waits: Times | None = None  # off-CPU time, as calls of one function
         self._waiting: dict[int, tuple[int, int]] = {}  # by part: its value, -1: none; that function
-        self._lines = owned(ffi.new("struct fp_first_lines *"), lib.fp_first_lines_clear, "the lines of functions")
+        self._lines = owned(ffi.new("struct fp_first_lines *"), "the lines of functions")
         self._contexts = self._new_project(per_thread=not compared)
         self._functions = self._new_project(per_thread=False)  # costs are added up once, not for each thread
         self.durations: fp_top_durations | None = None  # of single calls
         self.listed: fp_page_callers | None = None  # callers and callees of a timeline, instead of those in `costs`
 
     def _new_project(self, *, per_thread: bool) -> fp_project:
-        new = lib.fp_project_new(self._model.c, per_thread, True)
-        return owned(new, lib.fp_project_free, "the sums of stacks")
+        return owned(lib.fp_project_new(self._model.c, per_thread, True), "the sums of stacks")
 
     def _fits(self, status: int) -> int:
         types = [self.events[c.event] for c in self.columns] or [ValueType("time"), ValueType("calls")]
@@ -137,7 +136,7 @@ class Shown:
         options = self._options.with_given(**{PER_THREAD.name: False, CORES.name: 1, MAX_MEMORY.name: limit})
         self.durations = None if self._compared else new_durations()
         if self._alone:
-            self.listed = owned(ffi.new("struct fp_page_callers *"), lib.fp_page_callers_clear, "callers and callees")
+            self.listed = owned(ffi.new("struct fp_page_callers *"), "callers and callees")
         functions = Functions(self._model, options, self._log if self._alone else Log(), self.durations)
         rows = functions.through(batches)
         if self._alone:
@@ -453,7 +452,7 @@ class Times:
     def __init__(self, model: Model) -> None:
         self._model = model
         self._err = ffi.new("struct fp_err *")
-        self.c = owned(lib.fp_spans_new(model.c, _MOST_CALLS), lib.fp_spans_free, "the calls of a timeline")
+        self.c = owned(lib.fp_spans_new(model.c, _MOST_CALLS), "the calls of a timeline")
         self.ticks_per_second: int | None = None
         self.mixed = False  # the inputs' clocks differ, so their times are not comparable
 

@@ -38,7 +38,7 @@ class Tracks:
     def __init__(self, model: Model) -> None:
         self._model = model
         self._err = ffi.new("struct fp_err *")
-        self._c = owned(lib.fp_tracks_new(model.c, _ROOM), lib.fp_tracks_free, "the tracks of a timeline")
+        self._c = owned(lib.fp_tracks_new(model.c, _ROOM), "the tracks of a timeline")
         self._most_states = _STATES
         self.states: Times | None = None
         self.is_limited = False  # to the time of what else the page shows

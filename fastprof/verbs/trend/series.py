@@ -14,7 +14,6 @@ from math import isnan, sqrt
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple, fp_trend_change, fp_trend_profiles
-from fastprof.core.c_memory import owned
 from fastprof.core.errors import FastprofError
 from fastprof.verbs.trend.sums import Profile, Sums
 
@@ -130,8 +129,7 @@ class Series:
         self._series = ffi.new("struct fp_trend_series[]", n)
         self.replicas: Replicas = like.replicas if like else Replicas(points, len(rows), per=per)
         self._weight = ffi.new("double[]", self.replicas.variances)
-        self._c = owned(ffi.new("struct fp_trend *"), lambda _: None, "series")
-        c = self._c
+        self._c = c = ffi.new("struct fp_trend *")
         c.n_points, c.n_series = self._n, len(rows)
         c.values, c.weight, c.series = self._values, self._weight, self._series
         self._season = ffi.new("uint8_t[]", points.season or [0])
