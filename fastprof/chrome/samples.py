@@ -14,7 +14,6 @@ from fastprof.core.log import Log
 from fastprof.core.model import MAX_VALUE_TYPES, Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT
-from fastprof.core.reported import counts_of
 from fastprof.core.spill import Spilled
 
 _BLOCK = 8 * lib.FP_CHROME_KEPT  # bytes of a column
@@ -128,7 +127,7 @@ class SamplesReader(NativeReader):
         r, log = self._r, self.log
         self._threads.add_names(self._parts, at_end=True)
         count_ends(log, r.json, is_cut=bool(r.killed))
-        log.count_all(REPORTED, counts_of(r))
+        log.count_all(REPORTED, r)
         log.facts["samples"] = int(r.rows)
         if r.thread_ids.document:
             log.facts["documents"] = int(r.thread_ids.document) + 1

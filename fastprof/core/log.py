@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from fastprof.core._typing import Any
+from fastprof.core._typing import Any, CData
 from fastprof.core.messages import Message, joined, packed, spelled, unpacked
 from fastprof.core.options import Option, Options
-from fastprof.core.reported import REPORTED, Entry
+from fastprof.core.reported import REPORTED, Entry, counts_of
 
 
 def percent(share: float) -> str:
@@ -145,9 +145,9 @@ class Log:
             counts: Counts = getattr(self, entry.kind)
             counts.add(entry, n, **values)
 
-    def count_all(self, table: Mapping[str, Entry], counts: Mapping[str, int]) -> None:
-        """Count several, by code."""
-        for code, n in counts.items():
+    def count_all(self, table: Mapping[str, Entry], counts: Mapping[str, int] | CData) -> None:
+        """Count several, by code, or what a struct of the C core counted."""
+        for code, n in (counts if isinstance(counts, Mapping) else counts_of(counts)).items():
             if n:
                 self.count(table[code], n)
 

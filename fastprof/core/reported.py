@@ -7,7 +7,7 @@
         warnings={"zero-period": "{file}: the period is 0, so all CPU times are 0; use {--period}"},
     )
     log.count(REPORTED["blank-lines"], n)
-    log.count_all(REPORTED, counts_of(decoder.counts))
+    log.count_all(REPORTED, decoder.counts)
     log.warn(REPORTED["zero-period"], file=source.name)
 
 Scripts rely on codes, so codes stay when texts change.  A code has the same kind in all folders.  In a text, `{file}`

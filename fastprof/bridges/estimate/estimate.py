@@ -34,7 +34,6 @@ from fastprof.core.messages import counted
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.parts import default_value, labels_of, match_columns, merge_parts, parts_since
-from fastprof.core.reported import counts_of
 from fastprof.core.thread_names import ThreadNames
 from fastprof.core.version import __version__
 
@@ -95,7 +94,7 @@ def to_stacks(
         rows = batches_of("stacks", len(group.events), model.add_part(part), pull)
         yield from labelled_rows(rows, model, dict(key.labels)) if key.labels else rows
         log.rows["stacks_estimated"] += c.stacks
-        log.count_all(REPORTED, counts_of(c))
+        log.count_all(REPORTED, c)
         log.count(REPORTED["part-addresses"], group.n_addressed(by))
         where = f"{ThreadNames(model).text(thread)}: " if thread else ""
         _log_shares(group, by, prune, where, log)

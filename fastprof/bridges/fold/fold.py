@@ -42,7 +42,6 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options, cores_of
 from fastprof.core.parts import labels_of, merge_parts
-from fastprof.core.reported import counts_of
 from fastprof.core.version import __version__
 
 _STACKS = 1 << 14  # maximum number in the model at a time, unless the target needs more
@@ -339,7 +338,7 @@ class _Machine:
 
     def _log_repairs(self) -> None:
         stats, log = self._whole.fold.stats, self._log
-        log.count_all(REPORTED, counts_of(stats))
+        log.count_all(REPORTED, stats)
         cpus = stats.calls if stats.cpus and not self._by & lib.FP_FOLD_BY_CPU else 0
         log.count(REPORTED["cpus"], cpus)
         log.rows["calls"] += stats.calls

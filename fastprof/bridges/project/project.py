@@ -34,7 +34,6 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.parts import default_value, in_any_order, match_columns, match_values, merge_parts, parts_since
-from fastprof.core.reported import counts_of
 from fastprof.core.version import __version__
 
 # callgrind_annotate prints it
@@ -188,7 +187,7 @@ class _Graph:
         if not self._per_thread:
             self._table(0)
         log.rows["samples"] += c.samples
-        log.count_all(REPORTED, counts_of(c))
+        log.count_all(REPORTED, c)
         counts = ffi.new("struct fp_unrepresentable *")
         lib.fp_unrepresentable_count(model.c, counts)
         log.count(REPORTED["inlined-calls" if c.inline_calls else "inlined"], counts.inlined)

@@ -9,7 +9,6 @@ from fastprof.core.errors import UsageError, inputs_of
 from fastprof.core.log import percent
 from fastprof.core.messages import Message
 from fastprof.core.model import Batch
-from fastprof.core.reported import counts_of
 from fastprof.formats.folded import NANOSECONDS, ROOT
 from fastprof.formats.folded.reported import REPORTED
 
@@ -53,6 +52,6 @@ class FoldedWriter(Writer):
         if stats.rounded and not stats.lines:
             what = "{inputs}all times are below half a microsecond and would round to 0: use {--nanoseconds}"
             raise UsageError(Message(what, inputs=inputs_of(self.model)))
-        log.count_all(REPORTED, counts_of(stats))
+        log.count_all(REPORTED, stats)
         if stats.left_out and stats.lines:
             log.warn(REPORTED["missing-cost"], share=percent(stats.left_out / stats.cost))

@@ -5,7 +5,6 @@ from fastprof.core.c_memory import owned
 from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT
-from fastprof.core.reported import counts_of
 from fastprof.formats.heapprofile.reported import REPORTED
 
 
@@ -24,4 +23,4 @@ class HeapprofileReader(NativeReader):
         h = self._r
         self.log.facts["nodes"] = int(h.n_nodes)
         self.log.facts["allocations"] = int(h.samples)
-        self.log.count_all(REPORTED, counts_of(h))
+        self.log.count_all(REPORTED, h)

@@ -11,7 +11,6 @@ from fastprof.core.log import Log
 from fastprof.core.model import Model, Part
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
-from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.formats.heaptrack.reported import REPORTED
 
@@ -39,4 +38,4 @@ class HeaptrackReader(NativeReader):
         page_size = int(r.page_size)
         self.log.facts |= {"version": int(r.version), "seconds": int(r.heap.now) / 1000}
         self.log.facts |= {"resident_bytes": int(r.resident) * page_size} | facts_of(r.heap, page_size)
-        self.log.count_all(REPORTED, counts_of(r))
+        self.log.count_all(REPORTED, r)

@@ -12,7 +12,6 @@ from fastprof.core.log import Log
 from fastprof.core.model import Model, Part
 from fastprof.core.native import Answers, NativeReader
 from fastprof.core.options import LENIENT, Options
-from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.formats.memray.reported import REPORTED
 from fastprof.symbols import DEBUG_DIRS, DEMANGLE, FORCE_SYMBOLS, SYMBOLIZE, SYMBOLS, SYSROOT
@@ -125,4 +124,4 @@ class MemrayReader(NativeReader):
         log.facts |= facts_of(r.heap)
         if r.is_aggregated:
             del log.facts["peak_ms"]  # not in the file
-        log.count_all(REPORTED, counts_of(r))
+        log.count_all(REPORTED, r)

@@ -8,7 +8,6 @@ from fastprof.core.c_memory import owned
 from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT
-from fastprof.core.reported import counts_of
 from fastprof.formats.mojo.reported import REPORTED
 
 # In the order of enum fp_mojo_value; the last one of a mode is its default.
@@ -58,4 +57,4 @@ class MojoReader(NativeReader):
         model.names.put(model.parts[self.part], self._input, {}, {}, ids)
         found = self._descriptions()
         log.facts |= {"version": int(r.version)} | {fact: found[key] for key, fact in _FACTS.items() if key in found}
-        log.count_all(REPORTED, counts_of(r))
+        log.count_all(REPORTED, r)

@@ -15,7 +15,6 @@ from fastprof.core.folder import File
 from fastprof.core.messages import Message
 from fastprof.core.model import MAX_VALUE_TYPES, Part, ValueType
 from fastprof.core.options import LENIENT
-from fastprof.core.reported import counts_of
 from fastprof.core.tar import is_tar, members
 from fastprof.formats.oprofile import ADD_UP, LOGS, SPEC
 from fastprof.formats.oprofile.cpus import CPU_TYPES
@@ -219,7 +218,7 @@ class OProfileReader(Reader):
             if status == lib.FP_E_NOMEM or not self.options[LENIENT]:
                 check(status, err, self._where(sample.file), self.format)
             log.count(REPORTED["damaged-files"])
-        log.count_all(REPORTED, counts_of(r))
+        log.count_all(REPORTED, r)
         if r.header_nbytes:
             h = r.header
             if self._header is None:

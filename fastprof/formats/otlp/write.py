@@ -11,7 +11,6 @@ from fastprof.core.engine import Writer
 from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Part, ValueType
 from fastprof.core.parts import comments_of, descriptions_of, match_values, merge_parts, remarks_of
-from fastprof.core.reported import counts_of
 from fastprof.core.spill import Groups
 from fastprof.core.varint import varint
 from fastprof.formats.otlp import ENCODING
@@ -117,7 +116,7 @@ class OtlpWriter(Writer):
             self._write_json(resources, heads)
         else:
             self._write_binary(resources, heads)
-        log.count_all(REPORTED, counts_of(w.stats))
+        log.count_all(REPORTED, w.stats)
         self.written = int(w.stats.samples)
         log.rows["samples_written"] += self.written
 

@@ -11,7 +11,7 @@ from fastprof.core.c_memory import address_of, owned
 from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT
-from fastprof.core.reported import coded, counts_of
+from fastprof.core.reported import coded
 from fastprof.formats.perf_script import COMM_FRAMES, has_only_branches, may_have_branches
 from fastprof.formats.perf_script._lexer import Lexer
 from fastprof.formats.perf_script.reported import REPORTED
@@ -132,7 +132,7 @@ class PerfScriptReader(NativeReader):
         counts = read.counts
         if not counts.branches and not counts.half_branches:
             raise none(self.source.name, self.options)
-        self.log.count_all(REPORTED, counts_of(counts))
+        self.log.count_all(REPORTED, counts)
         self.log.facts["branches"], self.log.facts["mispredicted_branches"] = (
             int(counts.branches),
             int(counts.mispredicted),

@@ -15,7 +15,6 @@ from fastprof.core.errors import FormatError
 from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT
-from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.formats.pgo import BINARY_MAGIC, EXTBINARY_MAGIC
 from fastprof.formats.pgo.reported import REPORTED
@@ -146,9 +145,9 @@ class LlvmReader(NativeReader):
 
     def finish(self) -> None:
         self.log.facts["profiled_functions"] = int(self._p.functions)
-        self.log.count_all(REPORTED, counts_of(self._p))
+        self.log.count_all(REPORTED, self._p)
         if self._b is not None:
-            self.log.count_all(REPORTED, counts_of(self._b))
+            self.log.count_all(REPORTED, self._b)
 
 
 def number_at(data: bytes) -> tuple[int, int]:

@@ -11,7 +11,6 @@ from fastprof.core.c_memory import owned
 from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT
-from fastprof.core.reported import counts_of
 from fastprof.formats.pgo.reported import REPORTED
 
 _EVENT = re.compile(rb"(?:boltedcollection\n)?no_lbr ?([^\n]*)\n")
@@ -38,4 +37,4 @@ class FdataReader(NativeReader):
         return lib.fp_pgo_fdata_feed(self._p, in_, batch, err)
 
     def finish(self) -> None:
-        self.log.count_all(REPORTED, counts_of(self._p))
+        self.log.count_all(REPORTED, self._p)

@@ -11,7 +11,6 @@ from fastprof.core.errors import check
 from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT
-from fastprof.core.reported import counts_of
 from fastprof.formats.pprof.reported import REPORTED
 
 
@@ -69,7 +68,7 @@ class PprofReader(NativeReader):
 
     def finish(self) -> None:
         stats, log = self._r.stats, self.log
-        log.count_all(REPORTED, counts_of(stats))
+        log.count_all(REPORTED, stats)
         extra = self.model.parts[self.part].extra
         facts = log.facts
         facts["sample_types"] = [f"{t.name}/{t.unit}" for t in self.model.parts[self.part].value_types]

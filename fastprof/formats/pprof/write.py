@@ -9,7 +9,6 @@ from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Part, ValueType
 from fastprof.core.options import INT64
 from fastprof.core.parts import comments_of, descriptions_of, match_values, merge_parts, program_of, remarks_of
-from fastprof.core.reported import counts_of
 from fastprof.formats.pprof import COMMENTS, NAME_ADDRESSES, TIME
 from fastprof.formats.pprof.reported import REPORTED
 
@@ -88,7 +87,7 @@ class PprofWriter(Writer):
         check_sums(status, self._err, self.model, self.format)
         self._metadata(part)
         stats, log = self._w.stats, self.log
-        log.count_all(REPORTED, counts_of(stats))
+        log.count_all(REPORTED, stats)
         self.written = int(stats.samples)
         log.rows["samples_written"] += self.written
 

@@ -5,7 +5,6 @@ from fastprof.core.c_memory import owned
 from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT
-from fastprof.core.reported import counts_of
 from fastprof.formats.pstats import VALUE_TYPES
 from fastprof.formats.pstats.reported import REPORTED
 
@@ -29,4 +28,4 @@ class PstatsReader(NativeReader):
         self.log.facts["callers"] = int(r.calls)
         if r.sampled:
             self.log.facts["sampled"] = True
-        self.log.count_all(REPORTED, counts_of(r))
+        self.log.count_all(REPORTED, r)

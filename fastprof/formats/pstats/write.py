@@ -7,7 +7,6 @@ from fastprof.core.c_memory import owned
 from fastprof.core.engine import Writer
 from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, ValueType
-from fastprof.core.reported import counts_of
 from fastprof.formats.pstats import SECONDS, VALUE_TYPES
 from fastprof.formats.pstats.reported import REPORTED
 
@@ -37,7 +36,7 @@ class PstatsWriter(Writer):
     def end(self) -> None:
         w, log = self._w, self.log
         self.take_all(lambda: int(lib.fp_pstats_take(w, self.out, self._err)), self._err)
-        log.count_all(REPORTED, counts_of(w))
+        log.count_all(REPORTED, w)
         if not w.complete:
             types = [*self._types][:1]
             log.count(REPORTED["units"], sum(t.unit not in ("", "count", *SECONDS) for t in types))

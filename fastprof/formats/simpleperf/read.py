@@ -12,7 +12,6 @@ from fastprof.core.messages import counted
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
-from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.formats.simpleperf.reported import REPORTED
 
@@ -62,4 +61,4 @@ class SimpleperfReader(NativeReader):
         if r.lost:
             log.facts["lost_samples"] = int(r.lost)
             log.warn(REPORTED["lost-samples"], file=self.source.name, lost=counted(int(r.lost), "sample"))
-        log.count_all(REPORTED, counts_of(r))
+        log.count_all(REPORTED, r)

@@ -12,7 +12,6 @@ from fastprof.core.log import Log
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
-from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.formats.small_json.reported import REPORTED
 
@@ -31,7 +30,7 @@ class SmallJsonReader(NativeReader):
             self.part = self.model.add_part(Part(types, extra={"default_sample_type": types[0].name}))
 
     def finish(self) -> None:
-        self.log.count_all(REPORTED, counts_of(self._r))
+        self.log.count_all(REPORTED, self._r)
 
 
 class ScaleneReader(SmallJsonReader):

@@ -13,7 +13,6 @@ from fastprof.core.errors import FormatError
 from fastprof.core.model import MAX_VALUE_TYPES, Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT
-from fastprof.core.reported import counts_of
 from fastprof.core.spill import Spilled
 from fastprof.formats.speedscope import EVENTED
 from fastprof.formats.speedscope.reported import REPORTED
@@ -168,7 +167,7 @@ class SpeedscopeReader(NativeReader):
 
     def finish(self) -> None:
         r, log = self._r, self.log
-        log.count_all(REPORTED, counts_of(r))
+        log.count_all(REPORTED, r)
         log.count(REPORTED["unreadable-rest"], r.bad_end * (not self.is_second))
         log.count(REPORTED["other-profiles"], self._others)
         texts = {"name": r.title, "exporter": r.exporter}

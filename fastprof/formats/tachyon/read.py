@@ -12,7 +12,6 @@ from fastprof.core.errors import FormatError, check
 from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT
-from fastprof.core.reported import counts_of
 from fastprof.formats.tachyon.reported import REPORTED
 
 _HEAD, _FOOTER, _NEWEST = 64, 32, 2
@@ -136,4 +135,4 @@ class TachyonReader(NativeReader):
             model.names.put(model.parts[self.part], self._input, {}, {}, ids)
         log.facts["samples"] = int(r.samples)
         r.bad_end |= self._is_damaged
-        log.count_all(REPORTED, counts_of(r))
+        log.count_all(REPORTED, r)

@@ -15,7 +15,6 @@ from fastprof.core.log import Log
 from fastprof.core.model import Model, Part
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
-from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
 from fastprof.formats.trace_event import SAMPLES, begins_with_event
@@ -138,7 +137,7 @@ class TraceEventReader(NativeReader):
         r, log = self._r, self.log
         self._threads.add_names(self._parts, at_end=True)
         count_ends(log, r.json, is_cut=bool(r.counts.killed))
-        log.count_all(REPORTED, counts_of(r.counts))
+        log.count_all(REPORTED, r.counts)
         log.facts["events"] = int(r.counts.events)
         if r.thread_ids.document:
             log.facts["documents"] = int(r.thread_ids.document) + 1

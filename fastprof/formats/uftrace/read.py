@@ -16,7 +16,6 @@ from fastprof.core.log import Log
 from fastprof.core.model import Model, Part
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
-from fastprof.core.reported import counts_of
 from fastprof.core.source import Source
 from fastprof.core.tar import members
 from fastprof.formats.uftrace import MAGIC
@@ -240,4 +239,4 @@ class UftraceReader(NativeReader):
         if r.lost:
             log.warn(REPORTED["lost-records"], file=self.source.name, lost=int(r.lost))
         log.facts |= {"program": self._info.get("exename", ""), "recorder": self._info.get("uftrace_version", "")}
-        log.count_all(REPORTED, counts_of(r))
+        log.count_all(REPORTED, r)

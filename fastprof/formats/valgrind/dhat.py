@@ -9,7 +9,6 @@ from fastprof.core.c_memory import owned
 from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT
-from fastprof.core.reported import counts_of
 from fastprof.formats.valgrind.places import Places
 from fastprof.formats.valgrind.reported import REPORTED
 
@@ -107,4 +106,4 @@ class DhatReader(NativeReader):
     def finish(self) -> None:
         d = self._d
         self.log.facts["program_points"] = int(d.points)
-        self.log.count_all(REPORTED, counts_of(d))
+        self.log.count_all(REPORTED, d)

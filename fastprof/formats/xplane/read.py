@@ -10,7 +10,6 @@ from fastprof.core.c_memory import owned
 from fastprof.core.model import Part
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, MAX_MEMORY
-from fastprof.core.reported import counts_of
 from fastprof.core.spill import MOST_ROUNDS, Spilled
 from fastprof.formats.xplane.reported import REPORTED
 
@@ -55,4 +54,4 @@ class XplaneReader(NativeReader):
         for i in range(r.n_messages):
             message = self._text(r.messages[i]).decode("utf-8", "replace")
             log.warn(REPORTED["profiler-messages"], file=self.source.name, message=message)
-        log.count_all(REPORTED, counts_of(r))
+        log.count_all(REPORTED, r)

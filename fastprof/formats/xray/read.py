@@ -12,7 +12,6 @@ from fastprof.core.messages import counted
 from fastprof.core.model import Batch, Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, Options
-from fastprof.core.reported import counts_of
 from fastprof.formats.xray import PROGRAM
 from fastprof.formats.xray.reported import REPORTED
 from fastprof.symbols import DEMANGLE, SYMBOLS
@@ -192,7 +191,7 @@ class XRayReader(NativeReader):
     def finish(self) -> None:
         x, log = self.x, self.log
         stats = x.stats
-        log.count_all(REPORTED, counts_of(stats))
+        log.count_all(REPORTED, stats)
         self._log_names()
         if stats.joined:
             self.model.parts[self.part].pid = None  # a profile's pid is that of its first log only
