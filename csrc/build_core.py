@@ -1,11 +1,12 @@
 """Declares the C core to cffi (API mode), from the headers themselves.
 
-Each header's part between `cffi-begin` and `cffi-end`, or the header's end, is plain C
+Each header's part from its last #include or `cffi-begin` to `cffi-end`, or the header's end, is plain C
 without preprocessor lines; put together in the order of the layers it is the cdef.
+Headers whose first comment says "Private" or "C only" have no such part.
 Of a struct Python sees what stands above the comment `private from here on`.
 What is declared with FP_COUNT (core/fp.h) becomes a table, fastprof/core/counted.py.
 
-Functions of a part that begins with `cffi-begin guarded` are called with a guard (core/guard.h).
+Functions of a part are called with a guard (core/guard.h), unless it begins with `cffi-begin` without `guarded`.
 """
 
 import ast
@@ -34,6 +35,9 @@ HEADERS = FIRST + sorted(
 # The beginning of a struct or enum, or a count with its field, code, kind and names.
 NAMES = r"(?:,\s+(\w+),\s+(.*?))?\)(?=[;,])"
 COUNT = re.compile(r'(?:struct|enum) (\w+) \{|FP_COUNT\((\w+),\s+"([a-z0-9-]+)"' + NAMES, re.DOTALL)
+
+PRIVATE = re.compile(r"/\*(?:(?!\*/).)*\b(?:private|c only)\b", re.DOTALL | re.IGNORECASE)
+LAST_INCLUDE = re.compile(r"^#(?:include|pragma)[^\n]*\n(?!.*^#include)", re.DOTALL | re.MULTILINE)
 
 FUNCTION = re.compile(r"^(\w[\w ]*[ *])(fp_\w+)\(([^;{]*)\);", re.MULTILINE)
 
@@ -71,7 +75,10 @@ guards = ""
 ffibuilder = FFI()
 counted: dict[str, dict[str, tuple[str, ...]]] = {}
 for name in HEADERS:
-    parts = re.findall(r"/\* cffi-begin( guarded)? \*/(.*?)(?:/\* cffi-end|\Z)", (HERE / name).read_text(), re.DOTALL)
+    text = (HERE / name).read_text()
+    if "/* cffi-begin" not in text and not PRIVATE.match(text):
+        text = LAST_INCLUDE.sub("/* cffi-begin guarded */", text)
+    parts = re.findall(r"/\* cffi-begin( guarded)? \*/(.*?)(?:/\* cffi-end|\Z)", text, re.DOTALL)
     for guarded, part in parts:
         public = re.sub(r"/\* private from here on \*/.*?^\};", "...;\n};", part, flags=re.DOTALL | re.MULTILINE)
         ffibuilder.cdef(COUNT.sub(lambda found: found[2] if found[2] else found[0], public))

@@ -10,8 +10,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 /* The number of tables of a model, the most rows and value columns of a chunk, and the most bytes of tables between
  * which there is a difference. */
 enum {

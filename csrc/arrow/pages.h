@@ -23,8 +23,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 /* Rows of a column in Arrow's layout; borrowed. */
 struct fp_arrow_rows {
     const void *items;

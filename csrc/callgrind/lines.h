@@ -1,4 +1,4 @@
-/* callgrind/lines.h - splits text of Callgrind or Cachegrind into lines and the numbers in them.
+/* callgrind/lines.h - splits text of Callgrind or Cachegrind into lines and the numbers in them.  C only.
  *
  * This is the first step of reading.  It treats lines of all kinds alike, so no branch depends on their content.
  * callgrind/rows.c then turns the cost lines into rows.

@@ -1,4 +1,4 @@
-/* callgrind/numbers.h - looks up the numbers of Callgrind's names, `(12)`.
+/* callgrind/numbers.h - looks up the numbers of Callgrind's names, `(12)`.  C only.
  *
  * Writers may number names in any order and begin anywhere, but most use every number from 1 on.  So each number has
  * its own slot, in segments that double in size:

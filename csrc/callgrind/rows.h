@@ -1,4 +1,4 @@
-/* callgrind/rows.h - cost lines of Callgrind and Cachegrind -> rows of a batch.
+/* callgrind/rows.h - cost lines of Callgrind and Cachegrind -> rows of a batch.  C only.
  *
  * Most lines of a file are cost lines, so this code decides the speed of reading.  The lexer
  * (fastprof/formats/callgrind/_lexer.pyx) reads all other lines.

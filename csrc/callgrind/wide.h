@@ -1,4 +1,4 @@
-/* callgrind/wide.h - how functions with vector instructions are compiled.
+/* callgrind/wide.h - how functions with vector instructions are compiled.  C only.
  *
  * If FP_WIDE is 1, functions marked FP_AVX2_TARGET may use AVX2 and BMI2, and those marked FP_WIDE_TARGET also AVX-512
  * with VBMI2, whatever the compiler's options.  fp_callgrind_costs_wide() (lines.h) returns which of them this machine

@@ -1,4 +1,4 @@
-/* callgrind/write.h - rows of graph batches -> the body lines of a Callgrind part.
+/* callgrind/write.h - rows of graph batches -> the body lines of a Callgrind part.  C only.
  *
  * This code writes the lines that occur once per row; fastprof/formats/callgrind/write.py those that occur once per
  * part.

@@ -25,8 +25,6 @@
 
 #include "chrome/threads.h"
 
-/* cffi-begin guarded */
-
 enum { FP_CHROME_KEPT = 32768 }; /* of each column, before a spill */
 
 /* What the caller must do after FP_NEEDS, before the next call. */

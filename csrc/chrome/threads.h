@@ -7,8 +7,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 enum fp_chrome_id_kind { FP_CHROME_NO_ID = 0, FP_CHROME_NUMBER = 1, FP_CHROME_TEXT = 2 };
 struct fp_chrome_id {
     uint32_t kind;   /* enum fp_chrome_id_kind */

@@ -1,4 +1,4 @@
-/* core/array.h - growable arrays.
+/* core/array.h - growable arrays.  C only.
  *
  * An array is a pointer to its items (from malloc, or NULL) and its capacity, the number of items that it has room for.
  * It grows to twice its size, so that adding items one by one copies each about once.  The owner frees it with free().

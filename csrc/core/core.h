@@ -1,4 +1,4 @@
-/* core/core.h - what files of other folders use of the core: each includes this, or a header that does. */
+/* core/core.h - what files of other folders use of the core: each includes this, or a header that does.  C only. */
 #pragma once
 
 #include "core/address.h"

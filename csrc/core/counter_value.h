@@ -1,4 +1,4 @@
-/* core/counter_value.h - values of counters in timelines.
+/* core/counter_value.h - values of counters in timelines.  C only.
  *
  * A value is a typed event of type FP_COUNTER_TYPE.  Its payload is the value, as a JSON number, and the name:
  *

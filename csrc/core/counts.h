@@ -16,8 +16,6 @@
 #include "core/batch.h"
 #include "core/model.h"
 
-/* cffi-begin guarded */
-
 /* Columns of the tables of addresses and of calls. */
 enum fp_counts_place { FP_COUNTS_SPACE = 0, FP_COUNTS_ADDRESS = 1 /* u64 */, FP_COUNTS_PLACE_WIDTH = 3 };
 enum fp_counts_branch {

@@ -1,4 +1,4 @@
-/* core/digits.h - decimal and hexadecimal numbers in text, mostly without a branch for each digit. */
+/* core/digits.h - decimal and hexadecimal numbers in text, mostly without a branch for each digit.  C only. */
 #pragma once
 
 #include "core/fp.h"

@@ -1,9 +1,9 @@
-/* core/guard.h - what happens when memory cannot be had: the call from Python ends.
+/* core/guard.h - what happens when memory cannot be had: the call from Python ends.  C only.
  *
  * Code asks for memory without looking at the answer.  An allocation that fails leaves all functions in between with
  * longjmp, for the guard that was entered last, which returns FP_E_NOMEM (a function that makes something: NULL).
- * csrc/build_core.py sets a guard around each function that Python calls and that stands between `cffi-begin guarded`
- * and `cffi-end`, or the end, of a header; Cython calls functions without a guard.
+ * csrc/build_core.py sets a guard around each function that Python calls, but for those of headers with an unguarded
+ * `cffi-begin`; Cython calls functions without a guard.
  *
  * So each of these functions may return FP_E_NOMEM or NULL, which their comments do not repeat, and code below a guard
  * keeps three rules:

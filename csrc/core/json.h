@@ -1,4 +1,4 @@
-/* core/json.h - writes JSON strings. */
+/* core/json.h - writes JSON strings.  C only. */
 #pragma once
 
 #include "core/buf.h"

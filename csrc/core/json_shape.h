@@ -1,4 +1,4 @@
-/* core/json_shape.h - reads JSON whose shape is a table.
+/* core/json_shape.h - reads JSON whose shape is a table.  C only.
  *
  *   {"head": {"size": 5, "children": [{"size": 7, "note": "skipped"}]}}
  *

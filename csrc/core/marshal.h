@@ -1,4 +1,4 @@
-/* core/marshal.h - data of Ruby's Marshal (version 4.8) as JSON for a shape (core/json_shape.h).
+/* core/marshal.h - data of Ruby's Marshal (version 4.8) as JSON for a shape (core/json_shape.h).  C only.
  *
  *   04 08 7b 06            version, a hash of 1 pair
  *   3a 08 72 61 77         :raw

@@ -1,4 +1,4 @@
-/* core/memory.h - memory of tables that grow and are looked up at random.
+/* core/memory.h - memory of tables that grow and are looked up at random.  C only.
  *
  * A table of 1 MiB or more has its own mapping, for which large pages are requested:
  *

@@ -1,4 +1,4 @@
-/* core/own_stacks.h - the table of stacks of a file, by the file's own numbers.
+/* core/own_stacks.h - the table of stacks of a file, by the file's own numbers.  C only.
  *
  * A stack enters the model with its callers when a row needs it, and again after the model has dropped its stacks
  * (fp_model_empty_stacks), so that the model need not hold the stacks of all rows: 12 bytes each here.

@@ -13,8 +13,6 @@
 #include "core/batch.h"
 #include "core/model.h"
 
-/* cffi-begin guarded */
-
 struct fp_remap;
 
 /* Borrows both models, which may be the same. */

@@ -16,8 +16,6 @@
 
 #include "core/sort.h"
 
-/* cffi-begin guarded */
-
 enum fp_rounds_asks {
     FP_ROUNDS_WRITE = 1, /* append bytes[0 .. n_bytes) to the temporary file */
     FP_ROUNDS_READ = 2   /* fill bytes[0 .. n_bytes) from `offset` of the file */

@@ -1,4 +1,4 @@
-/* core/rows.h - rows of timelines, as readers of several formats add them. */
+/* core/rows.h - rows of timelines, as readers of several formats add them.  C only. */
 #pragma once
 
 #include "core/batch.h"

@@ -1,4 +1,4 @@
-/* core/sort.h - sorts many items by a key of 96 bits. */
+/* core/sort.h - sorts many items by a key of 96 bits.  C only. */
 #pragma once
 
 #include "core/fp.h"

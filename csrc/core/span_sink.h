@@ -3,8 +3,6 @@
 
 #include "core/overlap_lanes.h"
 
-/* cffi-begin guarded */
-
 struct fp_span_sink {
     struct fp_rounds rounds; /* `most` is set by the caller; to be served after FP_NEEDS */
     uint64_t rows;

@@ -1,4 +1,4 @@
-/* core/utf8.h - checks UTF-8. */
+/* core/utf8.h - checks UTF-8.  C only. */
 #pragma once
 
 #include "core/buf.h"

@@ -20,8 +20,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 /* An Arrow column: `cap` items of one width and a validity bit for each; without these bits all items have a value.
  * A column of width 0 is not built: it has no items. */
 struct fp_ends_column {

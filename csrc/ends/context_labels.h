@@ -21,8 +21,6 @@
 
 #include "bridges/project/project.h"
 
-/* cffi-begin guarded */
-
 struct fp_context_labels {
     uint32_t n_values;
     struct fp_table samples; /* key of the projection, label set; empty between projections */

@@ -14,8 +14,6 @@
 
 #include "bridges/project/project.h"
 
-/* cffi-begin guarded */
-
 struct fp_context_sample {
     uint64_t time; /* nanoseconds */
     int64_t value;

@@ -17,11 +17,6 @@
 #include "ends/context_labels.h"
 #include "ends/context_times.h"
 
-/* cffi-begin guarded */
-
-/* Samples whose contexts are looked up at the same time, so that they wait for memory together. */
-enum { FP_CONTEXT_LANES = 32 };
-
 struct fp_contexts {
     uint32_t n_values;
     uint32_t lanes; /* set by fp_contexts_new; tests set 1, which adds contexts one after the other */

@@ -1,4 +1,4 @@
-/* ends/contexts_private.h - shared by the files of the context tree. */
+/* ends/contexts_private.h - shared by the files of the context tree.  C only. */
 #pragma once
 
 #include "ends/contexts.h"

@@ -8,8 +8,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 struct fp_distinct;
 
 /* All stacks that the model has.  NULL when memory ran out.  The caller owns it. */

@@ -9,8 +9,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 /* Pairs on the way outwards, innermost first. */
 struct fp_groups_way {
     uint32_t *pairs, n, cap;

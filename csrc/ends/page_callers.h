@@ -9,8 +9,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 enum { FP_PAGE_CALLERS = 15, FP_PAGE_CALLERS_VALUES = 2 };
 
 /* An arc of a function. */

@@ -16,8 +16,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 enum fp_places_keep {
     FP_PLACES_UNKNOWN = 0, /* not decided: FP_NEEDS */
     FP_PLACES_TOTAL = 1,   /* only the self costs are kept */

@@ -26,8 +26,6 @@
 #include "bridges/fold/fold.h"
 #include "bridges/project/project.h"
 
-/* cffi-begin guarded */
-
 /* `cap` items; new ones are zero.  A zeroed struct has none; fp_top_sums_clear frees the memory. */
 struct fp_top_sums {
     int64_t *self, *inclusive, *calls, *second;

@@ -24,8 +24,6 @@
 
 #include "ends/top.h"
 
-/* cffi-begin guarded */
-
 enum { FP_TREND_NO_ROW = 0x7fffffff };
 
 enum fp_trend_kind {

@@ -1,4 +1,4 @@
-/* ends/trend_private.h - what the files of trend share. */
+/* ends/trend_private.h - what the files of trend share.  C only. */
 #pragma once
 
 #include "ends/trend.h"

@@ -19,8 +19,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 /* The shared columns. */
 enum fp_firefox_shared {
     FP_FIREFOX_STRINGS = 0,

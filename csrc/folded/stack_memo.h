@@ -1,4 +1,4 @@
-/* folded/stack_memo.h - caches the stacks of plain lines of folded stacks.
+/* folded/stack_memo.h - caches the stacks of plain lines of folded stacks.  C only.
  *
  * Profilers that do not sum their samples repeat the same lines.  One lookup of a stack's whole text costs a fraction
  * of the lookups of its frames:

@@ -31,8 +31,6 @@
 
 #include "gperftools/state.h"
 
-/* cffi-begin guarded */
-
 enum {
     /* The profiler keeps 254 frames of a stack and drops those at the root.  If the unwinder returned the leaf twice,
      * it drops one of the two and 253 are left. */

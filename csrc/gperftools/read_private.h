@@ -1,4 +1,4 @@
-/* gperftools/read_private.h - shared by read.c, the bytes of a profile, and read_rows.c, its rows. */
+/* gperftools/read_private.h - shared by read.c, the bytes of a profile, and read_rows.c, its rows.  C only. */
 #pragma once
 
 #include "gperftools/read.h"

@@ -6,8 +6,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 /* The caller zeroes it, sets the options, and reads the counts after the last row. */
 struct fp_gperftools_writer {
     struct fp_model *model; /* borrowed */

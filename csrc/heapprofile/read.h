@@ -14,8 +14,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 struct fp_heapprofile {
     uint64_t n_nodes;
     uint64_t samples; /* single allocations; nodes have the sums of their sizes */

@@ -20,8 +20,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 struct fp_heaptrack {
     struct fp_heap_sums heap;
     uint64_t version;

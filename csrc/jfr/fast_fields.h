@@ -1,4 +1,4 @@
-/* jfr/fast_fields.h - usual events of few bytes, decoded without a loop over their fields. */
+/* jfr/fast_fields.h - usual events of few bytes, decoded without a loop over their fields.  C only. */
 #pragma once
 
 #if defined(__x86_64__) && defined(__GNUC__)

@@ -1,4 +1,4 @@
-/* jfr/pending.h - samples that wait to be added up. */
+/* jfr/pending.h - samples that wait to be added up.  C only. */
 #pragma once
 
 #include "jfr/private.h"

@@ -1,4 +1,4 @@
-/* Shared by the files of the JFR decoder. */
+/* Shared by the files of the JFR decoder.  C only. */
 #pragma once
 
 #include "jfr/read.h"

@@ -30,8 +30,6 @@
 
 #include "jfr/state.h"
 
-/* cffi-begin guarded */
-
 /* What a sample measures: a count and, for most, a second value.  Different metrics are never added up. */
 enum fp_jfr_metric {
     FP_JFR_CPU = 0,

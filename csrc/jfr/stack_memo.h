@@ -1,4 +1,4 @@
-/* jfr/stack_memo.h - methods and stacks that chunks repeat. */
+/* jfr/stack_memo.h - methods and stacks that chunks repeat.  C only. */
 #pragma once
 
 #include "jfr/private.h"

@@ -1,4 +1,4 @@
-/* jfr/sums.h - usual events that are added up as they are read. */
+/* jfr/sums.h - usual events that are added up as they are read.  C only. */
 #pragma once
 
 #include "jfr/private.h"

@@ -1,4 +1,4 @@
-/* jfr/text.h - strings of flight recordings as UTF-8. */
+/* jfr/text.h - strings of flight recordings as UTF-8.  C only. */
 #pragma once
 
 #include "jfr/private.h"

@@ -20,8 +20,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 enum fp_memray_request {
     FP_MEMRAY_HEADER, /* the header is read; set `input` */
     FP_MEMRAY_NAMES   /* the trailer is read: see `wanted` */

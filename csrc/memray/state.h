@@ -1,4 +1,4 @@
-/* memray/state.h - what read.c, events.c and code.c share: the state of a reader. */
+/* memray/state.h - what read.c, events.c and code.c share: the state of a reader.  C only. */
 #pragma once
 
 #include "memray/read.h"

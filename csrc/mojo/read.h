@@ -17,8 +17,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 /* What a sample has; the caller sets the column of each, or -1. */
 enum fp_mojo_value { FP_MOJO_SAMPLES, FP_MOJO_MEMORY, FP_MOJO_GROWTH, FP_MOJO_CPU, FP_MOJO_WALL, FP_MOJO_VALUES };
 enum { FP_MOJO_DESCRIPTIONS = 64 };

@@ -1,4 +1,5 @@
-/* oprofile/private.h - shared by file.c, which reads the bytes of a sample file, and rows.c, which makes rows. */
+/* oprofile/private.h - shared by file.c, which reads the bytes of a sample file, and rows.c, which makes rows.
+ * C only. */
 #pragma once
 
 #include "oprofile/read.h"

@@ -21,8 +21,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 struct fp_oprofile_header {
     uint32_t version;
     uint32_t cpu_type;

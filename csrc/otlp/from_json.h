@@ -12,8 +12,6 @@
 
 #include "otlp/json_fields.h"
 
-/* cffi-begin guarded */
-
 enum { FP_OTLP_JSON_LEVELS = 512 };
 
 struct fp_otlp_json_level {

@@ -7,8 +7,6 @@
 
 #include "otlp/walk.h"
 
-/* cffi-begin guarded */
-
 /* The first ones are containers (enum fp_otlp_container). */
 enum fp_otlp_json_message {
     FP_OTLP_J_RESOURCE = 6,

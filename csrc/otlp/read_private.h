@@ -1,5 +1,5 @@
 /* otlp/read_private.h - shared by the C files of the reader: read.c finds messages and their layout, tables.c reads the
- * dictionary, resolve.c adds it to the model, samples.c makes rows. */
+ * dictionary, resolve.c adds it to the model, samples.c makes rows.  C only. */
 #pragma once
 
 #include "otlp/read.h"

@@ -1,5 +1,5 @@
 /* What the reader of OTLP profiles remembers; private to this folder.  Included by otlp/read.h, after the structs that
- * it needs. */
+ * it needs.  C only. */
 #pragma once
 
 /* Of the arrays of fp_otlp_contents and fp_otlp_pprof, and of `messages`. */

@@ -3,8 +3,6 @@
 
 #include "otlp/json_fields.h"
 
-/* cffi-begin guarded */
-
 /* Appends the elements of a list, `"a","b"` or `{...},{...}`, from the n bytes at p: complete fields, each an element
  * of field `number` of message `message`.  `first`: write no comma before the first. */
 int fp_otlp_to_json(const uint8_t *p, size_t n, uint32_t message, uint32_t number, int first, struct fp_buf *out);

@@ -19,8 +19,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 enum { FP_OTLP_TABLE_BUFFERS = 8, FP_OTLP_BUFFER = 1 << 16, FP_OTLP_OBSERVATIONS = 4096 };
 
 /* Strings of the model that the writer needs; set by the caller. */

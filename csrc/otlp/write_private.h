@@ -1,4 +1,4 @@
-/* otlp/write_private.h - the functions of write_tables.c that write.c uses. */
+/* otlp/write_private.h - the functions of write_tables.c that write.c uses.  C only. */
 #pragma once
 
 #include "otlp/write.h"

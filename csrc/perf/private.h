@@ -1,4 +1,4 @@
-/* Shared by the files of the perf.data decoder. */
+/* Shared by the files of the perf.data decoder.  C only. */
 #pragma once
 
 #include "perf/read.h"

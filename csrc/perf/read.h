@@ -25,8 +25,6 @@
 #include "perf/state.h"
 #include "symbols/jitdump.h"
 
-/* cffi-begin guarded */
-
 /* What FP_NEEDS requests. */
 enum fp_perf_request {
     FP_PERF_COLUMNS = 1,    /* event `requested_event` needs columns (FP_NO_ID: off-CPU time does); drain the batch, add

@@ -1,4 +1,4 @@
-/* What the reader of perf.data remembers; private to this folder. */
+/* What the reader of perf.data remembers; private to this folder.  C only. */
 #pragma once
 
 #include "symbols/space.h"

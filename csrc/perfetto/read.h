@@ -24,8 +24,6 @@
 
 #include "perfetto/state.h"
 
-/* cffi-begin guarded */
-
 /* The data that become rows. */
 enum fp_perfetto_data {
     FP_PERFETTO_CALLS = 1,   /* timeline: calls of track events and of atrace */

@@ -22,8 +22,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 /* The maximum depth of calls in the trace processor.  It drops the begins of deeper ones, but not their ends, which
  * then end other calls. */
 enum { FP_PERFETTO_DEPTH = 512 };

@@ -18,8 +18,6 @@
 
 #include "pgo/read.h"
 
-/* cffi-begin guarded */
-
 enum fp_pgo_section {
     FP_PGO_WHOLE = 0, /* a file of the encoding `binary` */
     FP_PGO_NAMES = 1,

@@ -12,8 +12,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 enum fp_pgo_machine { FP_PGO_X86 = 1, FP_PGO_X86_64 = 2, FP_PGO_WORDS = 3 /* AArch64 and others: 4 bytes each */ };
 enum { FP_PGO_LONGEST_RUN = 1 << 20 }; /* bytes; longer ones are left out */
 

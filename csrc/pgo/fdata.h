@@ -17,8 +17,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 struct fp_pgo_fdata {
     struct fp_model *model; /* borrowed */
     int32_t lenient;

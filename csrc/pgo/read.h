@@ -17,8 +17,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 enum fp_pgo_column { FP_PGO_SAMPLES = 0, FP_PGO_CALLS = 1, FP_PGO_ENTRIES = 2, FP_PGO_COLUMNS = 3 };
 
 struct fp_pgo_reader {

@@ -1,4 +1,5 @@
 /* pgo/rows.h - the levels of a profile that is read, and its rows (pgo/read.h): for the text and the binary encodings.
+ * C only.
  */
 #pragma once
 

@@ -23,8 +23,6 @@
 
 #include "pprof/state.h"
 
-/* cffi-begin guarded */
-
 /* The maximum length of a message within a profile. */
 enum { FP_PPROF_MAX_MESSAGE = 1 << 26 };
 

@@ -1,5 +1,5 @@
 /* pprof/read_private.h - shared by the C files of the reader: read.c reads the profile's own fields, read_tables.c the
- * tables, read_samples.c the samples. */
+ * tables, read_samples.c the samples.  C only. */
 #pragma once
 
 #include "pprof/read.h"

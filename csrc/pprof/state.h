@@ -1,4 +1,4 @@
-/* What the reader of pprof profiles remembers; private to this folder. */
+/* What the reader of pprof profiles remembers; private to this folder.  C only. */
 #pragma once
 
 #include "core/core.h"

@@ -20,8 +20,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 enum { FP_PPROF_MEMO_BYTES = 1 << 24, FP_PPROF_NODES = 8, FP_PPROF_AHEAD = 64 };
 
 struct fp_pprof_write_stats {

@@ -1,4 +1,4 @@
-/* pprof/write_private.h - the functions of write_tables.c that write.c, the samples, uses. */
+/* pprof/write_private.h - the functions of write_tables.c that write.c, the samples, uses.  C only. */
 #pragma once
 
 #include "pprof/write.h"

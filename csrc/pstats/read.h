@@ -21,8 +21,6 @@
 
 #include "pstats/marshal.h"
 
-/* cffi-begin guarded */
-
 /* The values of a row.  Those of a call are the callee's when called from that caller. */
 enum fp_pstats_value {
     FP_PSTATS_TIME, /* nanoseconds: own time; cumulative time in call rows */

@@ -18,8 +18,6 @@
 
 #include "pstats/read.h"
 
-/* cffi-begin guarded */
-
 struct fp_pstats_sums {
     int64_t v[FP_PSTATS_VALUES];
 };

@@ -13,8 +13,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 enum { FP_SIMPLEPERF_EVENTS = 256 };
 
 struct fp_simpleperf {

@@ -1,4 +1,4 @@
-/* small_json/private.h - what the files of this folder share: the state of a reader. */
+/* small_json/private.h - what the files of this folder share: the state of a reader.  C only. */
 #pragma once
 
 #include "small_json/read.h"

@@ -26,8 +26,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 enum { FP_SMALL_SCALENE, FP_SMALL_GHC, FP_SMALL_PYINSTRUMENT, FP_SMALL_STACKPROF, FP_SMALL_SAFARI };
 enum { FP_SMALL_VALUES = 5 }; /* columns of Scalene; GHC has 3 */
 

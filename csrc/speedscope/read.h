@@ -14,8 +14,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 enum { FP_SPEEDSCOPE_KEPT = 32768 }; /* numbers in memory */
 
 /* What the caller must do after FP_NEEDS, before the next call. */

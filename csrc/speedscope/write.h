@@ -21,8 +21,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 /* Maximum depth of calls: speedscope walks stacks by recursion, and overflows its own stack at 5,000 to 7,000. */
 enum { FP_SPEEDSCOPE_DEPTH = 4000 };
 

@@ -1,4 +1,4 @@
-/* symbols/abbreviations.h - the abbreviations of a unit: kinds of entries, with their attributes and forms.
+/* symbols/abbreviations.h - the abbreviations of a unit: kinds of entries, with their attributes and forms.  C only.
  *
  *   .debug_abbrev   2: subprogram (0x2e), no children, (low_pc, addr) (decl_line, data1)
  *                   02 2e 00  11 01  3b 0b  00 00

@@ -1,4 +1,4 @@
-/* symbols/cfi.h - entries of .eh_frame and .debug_frame, and the programs in them.
+/* symbols/cfi.h - entries of .eh_frame and .debug_frame, and the programs in them.  C only.
  *
  *   length u32   of the rest (0xffffffff: a length u64 follows); 0 alone is a terminator
  *   id           CIE: 0 in .eh_frame, else all ones.  FDE: the position of its CIE; in .eh_frame the distance back to

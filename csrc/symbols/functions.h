@@ -1,4 +1,4 @@
-/* symbols/functions.h - the functions at an address: the inlined ones and the one that contains them.
+/* symbols/functions.h - the functions at an address: the inlined ones and the one that contains them.  C only.
  *
  *   subprogram main       [0x1000, 0x1080)             0x1030: get, inlined into sum in line 12, inlined into main in
  *     inlined sum         [0x1020, 0x1060)  line 9             line 9

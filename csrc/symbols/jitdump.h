@@ -19,8 +19,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 /* Code that was loaded, or moved, to an address. */
 struct fp_jitdump_code {
     uint64_t time;

@@ -11,8 +11,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 struct fp_kallsyms {
     uint64_t *starts;  /* by address; symbols of the same address in the order of the text */
     uint64_t *names;   /* offset of the name in the text */

@@ -20,8 +20,6 @@
 
 #include "symbols/dwarf.h"
 
-/* cffi-begin guarded */
-
 struct fp_dwarf_lines;
 
 /* A row, valid from `address` up to the next row. */

@@ -1,4 +1,4 @@
-/* symbols/pairs.h - sorts pairs of a key and a payload. */
+/* symbols/pairs.h - sorts pairs of a key and a payload.  C only. */
 #pragma once
 
 #include "core/core.h"

@@ -1,4 +1,4 @@
-/* symbols/ranges.h - ranges of addresses: their lists in DWARF, and the owner of an address.
+/* symbols/ranges.h - ranges of addresses: their lists in DWARF, and the owner of an address.  C only.
  *
  * Ranges have owners, numbered in the order of their entries, so that an inlined call has a higher number than its
  * caller.  The highest number owns an address:

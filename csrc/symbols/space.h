@@ -15,8 +15,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 /* The pid of maps of the kernel.  No process has it. */
 enum { FP_SPACE_KERNEL = 0xffffffffu };
 

@@ -1,4 +1,4 @@
-/* symbols/starts.h - the symbol at an address, among sorted starts. */
+/* symbols/starts.h - the symbol at an address, among sorted starts.  C only. */
 #pragma once
 
 #include "core/core.h"

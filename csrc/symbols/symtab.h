@@ -16,8 +16,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 /* Differences between machines. */
 enum fp_symtab_flag {
     FP_SYMTAB_SWAP = 1,    /* the other byte order */

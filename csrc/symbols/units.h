@@ -1,4 +1,4 @@
-/* symbols/units.h - the units of .debug_info, and their entries.
+/* symbols/units.h - the units of .debug_info, and their entries.  C only.
  *
  * A unit is a tree of entries.  An entry begins with a code; the abbreviation of that code defines the kind of the
  * entry, its attributes and their forms:

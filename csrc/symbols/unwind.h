@@ -24,8 +24,6 @@
 
 #include "symbols/dwarf.h"
 
-/* cffi-begin guarded */
-
 /* Why a stack ends. */
 enum fp_unwind_end {
     FP_UNWIND_COMPLETE = 0,       /* the outermost function */

@@ -1,4 +1,5 @@
 /* symbols/unwind_machine.h - a processor's registers and conventions, and declarations shared by the unwinder's files.
+ * C only.
  */
 #pragma once
 

@@ -17,8 +17,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 /* Bits of a sample's state. */
 enum fp_tachyon_state {
     FP_TACHYON_HAS_GIL = 1,

@@ -28,8 +28,6 @@
 
 #include "chrome/threads.h"
 
-/* cffi-begin guarded */
-
 /* RECORDS: kept in memory before a spill.  ARGS: maximum number of arguments kept per call. */
 enum { FP_TRACE_EVENT_RECORDS = 131072, FP_TRACE_EVENT_ARGS = 16 };
 

@@ -21,8 +21,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 /* Maximum depth of calls: Perfetto silently drops the begins of deeper ones, but not their ends. */
 enum { FP_TRACE_EVENT_DEPTH = 512 };
 

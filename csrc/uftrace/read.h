@@ -20,8 +20,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 /* What FP_NEEDS asks for: the function at `address` of `session`; the session at the time of the record. */
 enum fp_uftrace_request { FP_UFTRACE_FUNCTION, FP_UFTRACE_SESSION };
 

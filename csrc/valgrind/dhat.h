@@ -15,8 +15,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 /* Values of a point, in the order of the rows' values. */
 enum fp_dhat_value {
     FP_DHAT_TB,  /* total bytes */

@@ -1,4 +1,4 @@
-/* valgrind/dhat_private.h - between reading a DHAT profile and its rows. */
+/* valgrind/dhat_private.h - between reading a DHAT profile and its rows.  C only. */
 #pragma once
 
 #include "core/buf.h"

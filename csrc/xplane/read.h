@@ -19,8 +19,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 /* A process or a thread: its number in the model, the id in the file, and a string. */
 struct fp_xplane_name {
     uint64_t id;

@@ -1,4 +1,4 @@
-/* xray/private.h - shared by the files that read XRay logs.
+/* xray/private.h - shared by the files that read XRay logs.  C only.
  *
  * log.c       a log as a whole, and the choice of the mode
  * header.c    common to all logs: the file header, function names

@@ -11,8 +11,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 enum fp_xray_mode {
     FP_XRAY_BASIC = 0,
     FP_XRAY_FDR = 1,

@@ -1,4 +1,4 @@
-/* xray/records.h - the records of FDR logs, for the reader and the writer.
+/* xray/records.h - the records of FDR logs, for the reader and the writer.  C only.
  *
  * The 32-byte file header is followed by buffers, each of one thread.
  *

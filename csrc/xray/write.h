@@ -8,8 +8,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 /* A writer and its counters. */
 struct fp_xray_write {
     const struct fp_model *model; /* borrowed: for the number of threads */

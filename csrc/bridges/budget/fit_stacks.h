@@ -22,8 +22,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 enum { FP_FIT_STACKS_RANKS = 45 * 32, FP_FIT_STACKS_GROUPS = 500 };
 
 /* The state before a packed row. */

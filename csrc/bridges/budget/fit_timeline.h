@@ -28,8 +28,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 enum { FP_FIT_TIMELINE_RANKS = 59 * 32, FP_FIT_TIMELINE_GROUPS = 500 };
 
 enum fp_fit_timeline_by { FP_FIT_TIMELINE_ALL = 0, FP_FIT_TIMELINE_THREADS = 1, FP_FIT_TIMELINE_SLICES = 2 };

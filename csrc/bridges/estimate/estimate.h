@@ -27,8 +27,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 /* The granularity of a place in a stack. */
 enum fp_estimate_by { FP_BY_FUNCTION = 0, FP_BY_LINE = 1, FP_BY_ADDRESS = 2 };
 

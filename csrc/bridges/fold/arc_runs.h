@@ -26,8 +26,6 @@
 
 #include "bridges/fold/fold.h"
 
-/* cffi-begin guarded */
-
 enum {
     FP_ARC_PACKED = 38,  /* maximum size of a packed record in bytes */
     FP_ARC_BLOCK = 2048, /* a block ends with the record that brings it to this many bytes or more */

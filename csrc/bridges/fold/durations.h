@@ -10,6 +10,7 @@
  * them: at most 472 pages a function, usually fewer than 50, and never more than there are calls.  A function with many
  * calls also gets an index of its pages, which is quicker than the table.  Counts are integers, so histograms of
  * different threads are added up exactly, in any order.
+ * C only.
  */
 #pragma once
 

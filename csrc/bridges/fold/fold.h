@@ -52,8 +52,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 enum fp_fold_into {
     FP_FOLD_ARCS = 0, /* (caller, callee) pairs: for a graph */
     FP_FOLD_TREE = 1  /* call paths: for stacks */

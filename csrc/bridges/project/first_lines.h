@@ -7,8 +7,6 @@
 
 #include "bridges/project/project.h"
 
-/* cffi-begin guarded */
-
 struct fp_first_lines {
     uint32_t *of; /* by function; 0 = unknown */
     uint32_t cap;

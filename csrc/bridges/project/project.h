@@ -22,8 +22,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 /* A stack of the selected group, or a parent of such a stack. */
 struct fp_project_node {
     uint32_t key;     /* of this stack's own sums; 0 = none */

@@ -6,7 +6,5 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 /* `items` are `n` numbers of texts, `valid` has a bit for each, the lowest one first.  Rows with `text` lose theirs. */
 void fp_absent(const uint32_t *items, uint8_t *valid, uint32_t n, uint32_t text);

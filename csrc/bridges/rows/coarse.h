@@ -13,8 +13,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 enum fp_coarse_by {
     FP_COARSE_BY_FUNCTION = 0, /* object, file and name */
     FP_COARSE_BY_LINE = 1,     /* the same, and the file and line of the code */

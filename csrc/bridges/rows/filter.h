@@ -12,8 +12,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 enum fp_filter_by { FP_FILTER_NAME = 1, FP_FILTER_OBJECT = 2 };
 
 struct fp_filter {

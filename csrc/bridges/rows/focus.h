@@ -13,8 +13,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 struct fp_focus {
     struct fp_model *model;
     /* Which functions, and addresses (of frames without a function), are a root; without a path.  Set before each

@@ -9,8 +9,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 struct fp_label_rows {
     struct fp_model *model;
     /* private from here on */

@@ -14,8 +14,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 struct fp_last_call {
     struct fp_model *model;
     uint64_t cut; /* rows that lost callers */

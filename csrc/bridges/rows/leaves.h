@@ -11,8 +11,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 struct fp_leaves {
     struct fp_model *model;
     struct fp_mask keep; /* by frame; set it before each batch */

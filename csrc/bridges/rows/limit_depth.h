@@ -16,8 +16,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 struct fp_limit_depth {
     struct fp_model *model;
     uint32_t limit;   /* frames, 1 or more */

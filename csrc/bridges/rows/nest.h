@@ -13,8 +13,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 struct fp_nest {
     struct fp_clock clock;                               /* of the following rows */
     uint64_t orphan_exits, unwound, unfinished, clamped; /* repairs */

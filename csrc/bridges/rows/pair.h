@@ -11,8 +11,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 struct fp_pair {
     struct fp_model *model;
     uint8_t *functions; /* by function: 1 if a row of the first profile has it, 2 of the second; 3 of both */

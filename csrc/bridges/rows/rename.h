@@ -8,8 +8,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 enum fp_rename_what { FP_RENAME_FUNCTION = 1, FP_RENAME_FILE = 2, FP_RENAME_OBJECT = 4 };
 
 struct fp_rename {

@@ -7,8 +7,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 struct fp_restack {
     struct fp_model *model;
     int32_t files; /* fp_restack_names: the target shows the file and the first line of functions; set by the caller */

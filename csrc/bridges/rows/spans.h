@@ -11,8 +11,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 struct fp_spans_call {
     uint64_t start, duration; /* ticks */
     uint32_t thread, function;

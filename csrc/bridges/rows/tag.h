@@ -8,8 +8,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 struct fp_tag {
     struct fp_model *model;
     /* private from here on */

@@ -13,8 +13,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 enum { FP_TRACKS_COUNTERS = 256, FP_TRACKS_NAMES = 4096, FP_TRACKS_NAME = 256 };
 
 struct fp_tracks_point {

@@ -6,8 +6,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 struct fp_unnamed {
     uint32_t *mappings;  /* in the order of their first frames; 0 = outside all mappings */
     uint32_t *ends;      /* by these: the position after its last frame */

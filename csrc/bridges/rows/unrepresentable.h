@@ -3,8 +3,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 struct fp_unrepresentable {
     uint64_t objects;      /* functions with an object */
     uint64_t first_lines;  /* functions with a first line */

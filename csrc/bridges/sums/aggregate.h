@@ -25,8 +25,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 enum fp_aggregate_mode {
     FP_AGGREGATE_GRAPH = 0, /* complete rows */
     /* Self costs by file, function name and line.  Objects, addresses and basic

@@ -11,8 +11,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 struct fp_in_time {
     struct fp_rounds rounds; /* `most` is set by the caller */
     uint64_t rows;           /* with a time */

@@ -14,8 +14,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 struct fp_lines_merge;
 
 /* A merge of `n` inputs, all of which need rows.  Borrows the model, to which all inputs add.  NULL when memory ran

@@ -9,8 +9,6 @@
 
 #include "core/core.h"
 
-/* cffi-begin guarded */
-
 struct fp_scale {
     int64_t up, down;        /* the factor of all values; both are positive */
     const int64_t *by_label; /* stacks: a second factor, by label chain; NULL: none */

@@ -23,8 +23,6 @@
 #include "bridges/sums/name_order.h"
 #include "bridges/sums/walk.h"
 
-/* cffi-begin guarded */
-
 /* Which parts of a row's label chain and thread to keep, bits.  Without FP_SUM_INPUTS threads of all inputs become
  * those of input 0. */
 enum fp_sum_keep { FP_SUM_LABELS = 1, FP_SUM_PROCESS = 2, FP_SUM_THREAD = 4, FP_SUM_ALL = 7, FP_SUM_INPUTS = 8 };
