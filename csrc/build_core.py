@@ -33,7 +33,8 @@ HEADERS = FIRST + sorted(
 )
 
 # The beginning of a struct or enum, or a count with its field, code, kind and names.
-NAMES = r"(?:,\s+(\w+),\s+(.*?))?\)(?=[;,])"
+NAMES = r'(?:,\s+(\w+),\s+((?:"[^"]*",?\s*)+))?\)'
+CHOICE = re.compile(r"\((s)\)|\(([^()|]*)\|([^()|]*)\)")  # in a name: singular and plural
 COUNT = re.compile(r'(?:struct|enum) (\w+) \{|FP_COUNT\((\w+),\s+"([a-z0-9-]+)"' + NAMES, re.DOTALL)
 
 PRIVATE = re.compile(r"/\*(?:(?!\*/).)*\b(?:private|c only)\b", re.DOTALL | re.IGNORECASE)
@@ -86,7 +87,10 @@ for name in HEADERS:
             if struct:
                 fields = counted.setdefault(struct, {})
             else:
-                fields[code] = (field, kind, *ast.literal_eval(f"({names},)")) if kind else (field,)
+                texts = ast.literal_eval(f"({names},)") if kind else ()
+                if len(texts) == 1 and kind != "warnings":
+                    texts = CHOICE.sub(r"\2", texts[0]), CHOICE.sub(r"\1\3", texts[0])
+                fields[code] = (field, kind, *texts) if kind else (field,)
         if guarded:
             guards += "".join(map(guard, FUNCTION.findall(re.sub(r"/\*.*?\*/", "", part, flags=re.DOTALL))))
 

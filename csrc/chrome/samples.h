@@ -57,19 +57,15 @@ struct fp_chrome_samples_read {
     uint32_t part, named;
     /* counted */
     uint64_t rows, killed;
-    uint64_t FP_COUNT(open_end, "open-end", repairs, "unclosed array", "unclosed arrays");
-    uint64_t FP_COUNT(no_deltas, "unequal-deltas", repairs, "sample without a time delta, or the reverse",
-                      "samples without a time delta, or the reverse");
+    uint64_t FP_COUNT(open_end, "open-end", repairs, "unclosed array(s)");
+    uint64_t FP_COUNT(no_deltas, "unequal-deltas", repairs, "sample(s) without a time delta, or the reverse");
     uint64_t FP_COUNT(backwards, "backward-samples", repairs,
-                      "out-of-order sample, moved to the time of the previous one",
-                      "out-of-order samples, moved to the time of the previous one");
-    uint64_t FP_COUNT(since_year_1, "times-since-year-1", repairs, "time since the year 1, counted from 1970",
-                      "times since the year 1, counted from 1970");
-    uint64_t FP_COUNT(broken, "unreadable-samples", losses, "unreadable sample or frame",
-                      "unreadable samples and frames");
+                      "out-of-order sample(s), moved to the time of the previous one");
+    uint64_t FP_COUNT(since_year_1, "times-since-year-1", repairs, "time(s) since the year 1, counted from 1970");
+    uint64_t FP_COUNT(broken, "unreadable-samples", losses, "unreadable sample(s) (or|and) frame(s)");
     uint64_t FP_COUNT(bad_end, "unreadable-rest");
-    uint64_t FP_COUNT(others, "non-sample-events", not_representable, "call or other event next to samples",
-                      "calls and other events next to samples");
+    uint64_t FP_COUNT(others, "non-sample-events", not_representable,
+                      "call(s) (or|and) other event(s) next to samples");
     uint64_t FP_COUNT(rounded, "rounded-weights");
     uint32_t n_sampled; /* profiles of V8 that have samples */
     uint32_t by_hits;   /* value type of hit counts, or FP_NO_ID; set by fp_chrome_samples_again */

@@ -174,7 +174,8 @@ static inline uint64_t fp_u64s(const uint8_t *p, int swap) {
 
 /* Declares a field of a struct as a count of the log:
  *
- *   uint64_t FP_COUNT(blank, "blank-lines", repairs, "blank line", "blank lines");
+ *   uint64_t FP_COUNT(blank, "blank-lines", repairs, "blank line(s)");
+ *   uint64_t FP_COUNT(late, "late-lines", repairs, "line(s) that (is|are) late");
  *   uint64_t FP_COUNT(bad_end, "unreadable-rest");
  *
  * with its code, where it appears in a log, and its name for one and for several; with the code alone if another struct

@@ -132,32 +132,27 @@ struct fp_firefox_counter {
 
 struct fp_firefox_counts {
     uint64_t intervals;
-    uint64_t FP_COUNT(markers, "markers", not_representable, "marker ({-O firefox.markers} reads these)",
-                      "markers ({-O firefox.markers} reads these)");
-    uint64_t FP_COUNT(counters, "counters", not_representable, "counter ({-O firefox.markers} reads these, too)",
-                      "counters ({-O firefox.markers} reads these, too)");
+    uint64_t FP_COUNT(markers, "markers", not_representable, "marker(s) ({-O firefox.markers} reads these)");
+    uint64_t FP_COUNT(counters, "counters", not_representable, "counter(s) ({-O firefox.markers} reads these, too)");
     /* Without a time, or sums beyond a double. */
     uint64_t FP_COUNT(counter_values, "counter-values");
     uint64_t early; /* tables whose rows come before their schema: need a second scan */
-    uint64_t FP_COUNT(bad_values, "unreadable-values", losses, "unreadable value of a table",
-                      "unreadable values of tables");
+    uint64_t FP_COUNT(bad_values, "unreadable-values", losses, "unreadable value(s) of (a table|tables)");
     uint64_t FP_COUNT(rounded, "rounded-weights");
-    uint64_t FP_COUNT(short_columns, "short-columns", losses, "table with a column that is too short",
-                      "tables with columns that are too short");
+    uint64_t FP_COUNT(short_columns, "short-columns", losses,
+                      "table(s) with (a column|columns) that (is|are) too short");
     uint64_t FP_COUNT(bad_stacks, "circular-stacks", losses,
                       "stack whose prefix does not come before it, read as a root",
                       "stacks whose prefixes do not come before them, read as roots");
     uint64_t FP_COUNT(bad_end, "unreadable-rest");
     /* Whose weight, a time, is not counted. */
-    uint64_t FP_COUNT(idle, "idle-samples", not_representable, "sample without a stack, whose time is idle",
-                      "samples without a stack, whose time is idle");
+    uint64_t FP_COUNT(idle, "idle-samples", not_representable, "sample(s) without a stack, whose time is idle");
     uint64_t rows; /* samples, or markers and values of counters */
-    uint64_t FP_COUNT(unpaired, "unpaired-markers", not_representable, "begin marker without an end, or the reverse",
-                      "begin markers without an end, or the reverse");
-    uint64_t FP_COUNT(lanes, "overlapping-markers", repairs, "thread added for overlapping markers",
-                      "threads added for overlapping markers");
-    uint64_t FP_COUNT(cut, "shortened-markers", repairs, "marker cut because it overlaps too many others",
-                      "markers cut because they overlap too many others");
+    uint64_t FP_COUNT(unpaired, "unpaired-markers", not_representable,
+                      "begin marker(s) without an end, or the reverse");
+    uint64_t FP_COUNT(lanes, "overlapping-markers", repairs, "thread(s) added for overlapping markers");
+    uint64_t FP_COUNT(cut, "shortened-markers", repairs,
+                      "marker(s) cut because (it|they) (overlaps|overlap) too many others");
 };
 
 /* cffi-end */

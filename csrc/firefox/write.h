@@ -96,23 +96,21 @@ struct fp_firefox {
     uint32_t *libraries; /* by resource: object of the model << 1 | whether addresses count from its base */
     /* counts */
     uint64_t samples, events, calls;
-    uint64_t FP_COUNT(empty, "empty-calls", not_representable, "zero-length call, which samples cannot show",
-                      "zero-length calls, which samples cannot show");
+    uint64_t FP_COUNT(empty, "empty-calls", not_representable, "zero-length call(s), which samples cannot show");
     uint64_t FP_COUNT(arguments, "call-arguments");
     uint64_t values; /* of counters */
     /* Values that are not written, because a difference exceeds a double. */
     uint64_t FP_COUNT(counters, "counter-values");
     /* Readers of the differences find a value more than a billionth too large or too small. */
     uint64_t FP_COUNT(rounded, "rounded-counters", not_representable,
-                      "value of a counter, rounded by a billionth or more because the value before is much larger",
-                      "values of counters, rounded by a billionth or more because the values before are much larger");
+                      "value(s) of (a counter,|counters,) rounded by a billionth or more because the value(s) before "
+                      "(is|are) much larger");
     uint64_t FP_COUNT(without_stack, "samples-without-stack");
     uint64_t FP_COUNT(without_time, "values-without-time", repairs,
                       "value of a sample without a time, drawn at the time of another of its thread",
                       "values of samples without a time, drawn at the times of others of their threads");
     uint64_t FP_COUNT(unplaced, "addresses");
-    uint64_t FP_COUNT(replaced, "invalid-utf8", not_representable, "non-UTF-8 byte of a name, replaced",
-                      "non-UTF-8 bytes of names, replaced");
+    uint64_t FP_COUNT(replaced, "invalid-utf8", not_representable, "non-UTF-8 byte(s) of (a name,|names,) replaced");
     /* private from here on */
     uint32_t cap_columns, cap_dirty, cap_threads, cap_libraries;
     uint32_t *thread_of, *string_of, *source_of, *resource_of, *function_of, *frame_of, *stack_of; /* 0 = none yet */

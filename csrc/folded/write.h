@@ -24,17 +24,14 @@
 struct fp_folded_write_stats {
     uint64_t lines;
     /* Including names changed only at line start or end. */
-    uint64_t FP_COUNT(renamed, "renamed", not_representable, "name that would be misread, changed",
-                      "names that would be misread, changed");
-    uint64_t FP_COUNT(no_stack, "no-stack", not_representable, "sample without a stack, written as [no stack]",
-                      "samples without a stack, written as [no stack]");
+    uint64_t FP_COUNT(renamed, "renamed", not_representable, "name(s) that would be misread, changed");
+    uint64_t FP_COUNT(no_stack, "no-stack", not_representable, "sample(s) without a stack, written as [no stack]");
     /* Rows of value 0 or, after division, below 1/2. */
-    uint64_t FP_COUNT(zero, "zero-values", not_representable, "stack with value 0", "stacks with value 0");
+    uint64_t FP_COUNT(zero, "zero-values", not_representable, "stack(s) with value 0");
     uint64_t FP_COUNT(negative, "negative-values", not_representable, "stack with a negative value",
                       "stacks with negative values");
     double cost, left_out; /* sums of magnitudes: of all values, and of those not written */
-    uint64_t FP_COUNT(rounded, "rounded-times", not_representable, "time rounded to whole microseconds",
-                      "times rounded to whole microseconds");
+    uint64_t FP_COUNT(rounded, "rounded-times", not_representable, "time(s) rounded to whole microseconds");
 };
 
 struct fp_folded_writer {

@@ -44,9 +44,8 @@ struct fp_gperftools_stats {
     uint64_t chains;    /* distinct */
     uint64_t cut_ticks; /* ticks whose stacks were cut at the profiler's limit */
     /* Removed; each distinct chain counts once. */
-    uint64_t FP_COUNT(signal_frames, "signal-frames", repairs, "signal frame removed", "signal frames removed");
-    uint64_t FP_COUNT(duplicate_leaves, "duplicated-leaves", repairs, "duplicated leaf removed",
-                      "duplicated leaves removed");
+    uint64_t FP_COUNT(signal_frames, "signal-frames", repairs, "signal frame(s) removed");
+    uint64_t FP_COUNT(duplicate_leaves, "duplicated-leaves", repairs, "duplicated (leaf|leaves) removed");
     uint64_t unmapped; /* distinct addresses in no mapped object */
     uint64_t FP_COUNT(forks, "forked-profiles", repairs, "profile of a forked process in the same file",
                       "profiles of forked processes in the same file");

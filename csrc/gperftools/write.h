@@ -13,17 +13,14 @@ struct fp_gperftools_writer {
     uint64_t unit_ns;       /* values are times in this many nanoseconds; 0: values are ticks */
     uint64_t rows;          /* records written */
     /* not representable in records */
-    uint64_t FP_COUNT(no_address, "frames-without-address", not_representable, "frame without an address",
-                      "frames without an address");
+    uint64_t FP_COUNT(no_address, "frames-without-address", not_representable, "frame(s) without an address");
     /* Or with more addresses than a record can hold. */
-    uint64_t FP_COUNT(no_stack, "samples-without-addresses", not_representable, "sample without addresses",
-                      "samples without addresses");
+    uint64_t FP_COUNT(no_stack, "samples-without-addresses", not_representable, "sample(s) without addresses");
     uint64_t FP_COUNT(negative, "negative-samples", not_representable, "sample with a negative value",
                       "samples with negative values");
-    uint64_t FP_COUNT(labels, "sample-labels", not_representable, "label, thread or time of a sample",
-                      "labels, threads and times of samples");
-    uint64_t FP_COUNT(rounded, "rounded-times", not_representable, "time rounded to whole ticks",
-                      "times rounded to whole ticks");
+    uint64_t FP_COUNT(labels, "sample-labels", not_representable,
+                      "label(s), thread(s) (or|and) time(s) of (a sample|samples)");
+    uint64_t FP_COUNT(rounded, "rounded-times", not_representable, "time(s) rounded to whole ticks");
     /* sums of magnitudes: of the values written, of those of rows left out or rounded to 0, and of those written
      * without some frames */
     double written, left_out, cut;

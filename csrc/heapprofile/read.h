@@ -17,8 +17,7 @@
 struct fp_heapprofile {
     uint64_t n_nodes;
     uint64_t samples; /* single allocations; nodes have the sums of their sizes */
-    uint64_t FP_COUNT(broken, "broken-nodes", losses, "node whose size could not be read",
-                      "nodes whose sizes could not be read");
+    uint64_t FP_COUNT(broken, "broken-nodes", losses, "node(s) whose size(s) could not be read");
     int32_t FP_COUNT(bad_end, "unreadable-rest");
 };
 

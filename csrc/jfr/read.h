@@ -85,22 +85,19 @@ struct fp_jfr_counts {
     uint64_t FP_COUNT(no_stack, "samples-without-stack");
     uint64_t truncated; /* samples whose stack the JVM cut */
     uint64_t FP_COUNT(dangling, "missing-constants", repairs,
-                      "reference to a name, stack or thread that the JVM did not write",
-                      "references to names, stacks or threads that the JVM did not write");
+                      "reference(s) to (a name, stack|names, stacks) or thread(s) that the JVM did not write");
     uint64_t FP_COUNT(unknown_types, "undescribed-events", not_representable,
-                      "event of a type that the recording does not describe",
-                      "events of types that the recording does not describe");
-    uint64_t FP_COUNT(timed, "timed-events", not_representable, "event with a duration ({-O jfr.events} reads these)",
-                      "events with durations ({-O jfr.events} reads these)");
+                      "event(s) of (a type|types) that the recording does not describe");
+    uint64_t FP_COUNT(timed, "timed-events", not_representable,
+                      "event(s) with (a duration|durations) ({-O jfr.events} reads these)");
     uint64_t depth;                 /* frames of the deepest stack */
     uint64_t first_time, last_time; /* of samples added to rows; first > last: none */
     uint64_t instants;              /* events that are no rows, but instants or values of a timeline */
     /* timelines */
     uint64_t taken; /* events that became calls, instants or values */
-    uint64_t FP_COUNT(lanes, "overlapping-events", repairs, "thread added for overlapping events",
-                      "threads added for overlapping events");
-    uint64_t FP_COUNT(cut_spans, "shortened-events", repairs, "event that overlaps too many others, ended with another",
-                      "events that overlap too many others, ended with another");
+    uint64_t FP_COUNT(lanes, "overlapping-events", repairs, "thread(s) added for overlapping events");
+    uint64_t FP_COUNT(cut_spans, "shortened-events", repairs,
+                      "event(s) that (overlaps|overlap) too many others, ended with another");
     /* lenient: losses */
     uint64_t lost_bytes;
     uint64_t FP_COUNT(bad_records, "damaged-records");

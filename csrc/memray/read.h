@@ -47,8 +47,7 @@ struct fp_memray {
     uint32_t input;               /* of the model */
     uint32_t n_threads;
     uint64_t FP_COUNT(unpaired, "native-stacks", not_representable,
-                      "native stack without the interpreter's functions, reduced to Python's frames",
-                      "native stacks without the interpreter's functions, reduced to Python's frames");
+                      "native stack(s) without the interpreter's functions, reduced to Python's frames");
     uint64_t FP_COUNT(bad_end, "unreadable-rest");
 };
 

@@ -27,8 +27,7 @@ struct fp_mojo {
     uint32_t descriptions[2 * FP_MOJO_DESCRIPTIONS]; /* strings: key, value */
     int32_t columns[FP_MOJO_VALUES];
     uint32_t n_threads;
-    uint64_t FP_COUNT(undefined, "undefined-frames", losses, "frame that is not defined",
-                      "frames that are not defined");
+    uint64_t FP_COUNT(undefined, "undefined-frames", losses, "frame(s) that (is|are) not defined");
     uint64_t FP_COUNT(odd_lines, "impossible-lines", repairs, "frame whose line is beyond 2^31, left out",
                       "frames whose lines are beyond 2^31, left out");
     int32_t FP_COUNT(bad_end, "unreadable-rest");

@@ -98,7 +98,7 @@ struct fp_oprofile_reader {
     uint64_t samples; /* the sum of its values */
     uint64_t FP_COUNT(trailing, "trailing-bytes", repairs, "byte after the end of a sample file",
                       "bytes after the ends of sample files");
-    int32_t FP_COUNT(cut, "cut-files", losses, "truncated sample file", "truncated sample files");
+    int32_t FP_COUNT(cut, "cut-files", losses, "truncated sample file(s)");
     uint64_t FP_COUNT(lost_nodes, "lost-nodes", losses, "node missing at the end of a sample file",
                       "nodes missing at the ends of sample files");
 

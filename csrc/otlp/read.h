@@ -48,9 +48,9 @@ struct fp_otlp_stats {
     uint64_t samples, profiles, resources;
     /* Their value is 0. */
     uint64_t FP_COUNT(no_observation, "samples-without-observation", repairs,
-                      "sample with neither values nor timestamps", "samples with neither values nor timestamps");
-    uint64_t FP_COUNT(no_zero_entry, "tables-without-zero-entry", repairs, "table whose first entry is not empty",
-                      "tables whose first entries are not empty");
+                      "sample(s) with neither values nor timestamps");
+    uint64_t FP_COUNT(no_zero_entry, "tables-without-zero-entry", repairs,
+                      "table(s) whose first (entry|entries) (is|are) not empty");
     uint64_t FP_COUNT(as_text, "attributes-as-text", repairs,
                       "attribute that is neither text nor a whole number, kept as text",
                       "attributes that are neither text nor whole numbers, kept as text");
@@ -58,22 +58,20 @@ struct fp_otlp_stats {
                       "attribute of a mapping other than its build id", "attributes of mappings other than build ids");
     /* Other than pprof's is_folded. */
     uint64_t FP_COUNT(location_attributes, "frame-attributes", not_representable,
-                      "attribute of a location (frame type ...)", "attributes of locations (frame types ...)");
+                      "attribute(s) of (a location|locations) (frame type(s) ...)");
     uint64_t dropped_attributes;
-    uint64_t FP_COUNT(profile_ids, "profile-ids", not_representable, "profile id", "profile ids");
-    uint64_t FP_COUNT(payloads, "original-payloads", not_representable, "original payload", "original payloads");
-    uint64_t FP_COUNT(schema_urls, "schema-urls", not_representable, "schema URL", "schema URLs");
-    uint64_t FP_COUNT(unknown_fields, "unknown-fields", not_representable, "unknown field", "unknown fields");
-    uint64_t FP_COUNT(other_periods, "other-periods", not_representable, "period that differs from the first",
-                      "periods that differ from the first");
-    uint64_t FP_COUNT(wide_lines, "wide-line-numbers", not_representable, "line number beyond 32 bits",
-                      "line numbers beyond 32 bits");
-    uint64_t FP_COUNT(negative_lines, "negative-line-numbers", not_representable, "negative line number",
-                      "negative line numbers");
+    uint64_t FP_COUNT(profile_ids, "profile-ids", not_representable, "profile id(s)");
+    uint64_t FP_COUNT(payloads, "original-payloads", not_representable, "original payload(s)");
+    uint64_t FP_COUNT(schema_urls, "schema-urls", not_representable, "schema URL(s)");
+    uint64_t FP_COUNT(unknown_fields, "unknown-fields", not_representable, "unknown field(s)");
+    uint64_t FP_COUNT(other_periods, "other-periods", not_representable,
+                      "period(s) that (differs|differ) from the first");
+    uint64_t FP_COUNT(wide_lines, "wide-line-numbers", not_representable, "line number(s) beyond 32 bits");
+    uint64_t FP_COUNT(negative_lines, "negative-line-numbers", not_representable, "negative line number(s)");
     /* lenient: losses */
-    uint64_t FP_COUNT(bad_samples, "damaged-samples", losses, "damaged sample", "damaged samples");
-    uint64_t FP_COUNT(bad_entries, "damaged-entries", losses, "damaged table entry", "damaged table entries");
-    uint64_t FP_COUNT(bad_references, "dangling-references", losses, "dangling reference", "dangling references");
+    uint64_t FP_COUNT(bad_samples, "damaged-samples", losses, "damaged sample(s)");
+    uint64_t FP_COUNT(bad_entries, "damaged-entries", losses, "damaged table (entry|entries)");
+    uint64_t FP_COUNT(bad_references, "dangling-references", losses, "dangling reference(s)");
 };
 
 /* Statistics of samples, from which the layout is guessed. */

@@ -29,8 +29,7 @@ struct fp_otlp_keys {
 
 struct fp_otlp_write_stats {
     uint64_t samples;
-    uint64_t FP_COUNT(not_utf8, "invalid-utf8", not_representable, "non-UTF-8 string, repaired",
-                      "non-UTF-8 strings, repaired");
+    uint64_t FP_COUNT(not_utf8, "invalid-utf8", not_representable, "non-UTF-8 string(s), repaired");
 };
 
 /* The attributes of samples with the same labels and thread. */

@@ -78,8 +78,7 @@ struct fp_perf_field {
 struct fp_perf_counts {
     uint64_t records;
     /* Data outside records, such as processor traces and tracepoint formats. */
-    uint64_t FP_COUNT(bytes, "trace-bytes", not_representable, "byte of processor traces or event formats",
-                      "bytes of processor traces or event formats");
+    uint64_t FP_COUNT(bytes, "trace-bytes", not_representable, "byte(s) of processor traces or event formats");
     uint64_t skipped[FP_PERF_TYPES]; /* records that are not read, by type; the last: all higher types */
     uint64_t rounds;
     uint64_t lost, lost_samples; /* as reported by the kernel */
@@ -98,25 +97,22 @@ struct fp_perf_counts {
     uint64_t chains;                /* lookups that found no stack */
     uint64_t without_fields;        /* tracepoint samples beyond the limit of distinct field values */
     uint64_t FP_COUNT(deferred_alone, "unmatched-user-stacks", repairs,
-                      "sample whose user stack was never recorded, kept without it",
-                      "samples whose user stacks were never recorded, kept without them");
+                      "sample(s) whose user stack(s) (was|were) never recorded, kept without (it|them)");
     uint64_t FP_COUNT(late_build_ids, "late-build-ids", not_representable,
                       "build id that comes after samples of its object, which was found by path",
                       "build ids that come after samples of their objects, which were found by path");
     uint64_t branches, mispredicted; /* entries of branch stacks */
     uint64_t FP_COUNT(without_branches, "samples-without-branches", not_representable, "sample without a branch stack",
                       "samples without branch stacks");
-    uint64_t FP_COUNT(half_branches, "incomplete-branches", not_representable, "branch without a source or a target",
-                      "branches without a source or a target");
+    uint64_t FP_COUNT(half_branches, "incomplete-branches", not_representable,
+                      "(branch|branches) without a source or a target");
     /* The next branch begins before the target of the previous one, or in another object. */
     uint64_t FP_COUNT(broken_runs, "broken-runs", not_representable, "gap between branches, not a straight run",
                       "gaps between branches, not straight runs");
     uint64_t switches; /* threads leaving their CPU */
     uint64_t FP_COUNT(without_return, "unended-waits", not_representable,
-                      "switch of a thread whose return is not recorded",
-                      "switches of threads whose return is not recorded");
-    uint64_t FP_COUNT(messages, "messages", repairs, "message of perf record in the recording",
-                      "messages of perf record in the recording");
+                      "(switch|switches) of (a thread|threads) whose return is not recorded");
+    uint64_t FP_COUNT(messages, "messages", repairs, "message(s) of perf record in the recording");
     uint64_t FP_COUNT(bad_records, "damaged-records");
     uint64_t FP_COUNT(lost_bytes, "skipped-bytes");
 };

@@ -23,10 +23,9 @@ struct fp_perf_script_map {
 /* cffi-begin guarded */
 
 struct fp_perf_script_counts {
-    uint64_t FP_COUNT(other_lines, "lines-without-branches", not_representable, "line without branches",
-                      "lines without branches");
-    uint64_t FP_COUNT(half_branches, "incomplete-branches", not_representable, "branch without a source or a target",
-                      "branches without a source or a target");
+    uint64_t FP_COUNT(other_lines, "lines-without-branches", not_representable, "line(s) without branches");
+    uint64_t FP_COUNT(half_branches, "incomplete-branches", not_representable,
+                      "(branch|branches) without a source or a target");
     uint64_t FP_COUNT(broken_runs, "broken-runs", not_representable, "gap between branches, not a straight run",
                       "gaps between branches, not straight runs");
     uint64_t FP_COUNT(unread, "unreadable-lines");

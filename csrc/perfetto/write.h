@@ -33,8 +33,7 @@ struct fp_perfetto {
     /* counters: written, dropped, changed */
     uint64_t calls, events, arguments;
     uint64_t deep; /* calls and events dropped because of FP_PERFETTO_DEPTH */
-    uint64_t FP_COUNT(not_utf8, "invalid-utf8", not_representable, "non-UTF-8 name, repaired",
-                      "non-UTF-8 names, repaired");
+    uint64_t FP_COUNT(not_utf8, "invalid-utf8", not_representable, "non-UTF-8 name(s), repaired");
     /* private from here on */
     struct fp_perfetto_thread *threads; /* by id */
     uint32_t cap_threads;

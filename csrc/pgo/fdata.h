@@ -21,9 +21,8 @@ struct fp_pgo_fdata {
     struct fp_model *model; /* borrowed */
     int32_t lenient;
     int32_t no_lbr; /* set by the caller: the first line begins with no_lbr */
-    uint64_t FP_COUNT(loads, "memory-loads", not_representable, "place that loads from memory",
-                      "places that load from memory");
-    uint64_t FP_COUNT(blank, "blank-lines", repairs, "blank line", "blank lines");
+    uint64_t FP_COUNT(loads, "memory-loads", not_representable, "place(s) that (loads|load) from memory");
+    uint64_t FP_COUNT(blank, "blank-lines", repairs, "blank line(s)");
     uint64_t FP_COUNT(unread, "unreadable-lines");
 
     /* private from here on */

@@ -24,8 +24,8 @@ struct fp_pgo_reader {
     int32_t lenient;
     uint64_t functions;
     /* !CFGChecksum, !Attributes */
-    uint64_t FP_COUNT(metadata, "metadata-lines", not_representable, "line of metadata", "lines of metadata");
-    uint64_t FP_COUNT(blank, "blank-lines", repairs, "blank line", "blank lines");
+    uint64_t FP_COUNT(metadata, "metadata-lines", not_representable, "line(s) of metadata");
+    uint64_t FP_COUNT(blank, "blank-lines", repairs, "blank line(s)");
     uint64_t FP_COUNT(unread, "unreadable-lines");
 
     /* private from here on */

@@ -28,28 +28,25 @@ enum { FP_PPROF_MAX_MESSAGE = 1 << 26 };
 
 struct fp_pprof_read_stats {
     uint64_t samples;
-    uint64_t FP_COUNT(unknown_fields, "unknown-fields", not_representable, "unknown field", "unknown fields");
-    uint64_t FP_COUNT(unknown_sample_fields, "unknown-sample-fields", not_representable, "unknown field of a sample",
-                      "unknown fields of samples");
+    uint64_t FP_COUNT(unknown_fields, "unknown-fields", not_representable, "unknown field(s)");
+    uint64_t FP_COUNT(unknown_sample_fields, "unknown-sample-fields", not_representable,
+                      "unknown field(s) of (a sample|samples)");
     /* Sample.breakdown: the sample's values are the sums of its events. */
-    uint64_t FP_COUNT(breakdowns, "sample-breakdowns", not_representable, "breakdown of a sample into events",
-                      "breakdowns of samples into events");
-    uint64_t FP_COUNT(label_sets, "label-sets", not_representable, "label set of events", "label sets of events");
+    uint64_t FP_COUNT(breakdowns, "sample-breakdowns", not_representable,
+                      "breakdown(s) of (a sample|samples) into events");
+    uint64_t FP_COUNT(label_sets, "label-sets", not_representable, "label set(s) of events");
     /* They get no mapping. */
     uint64_t FP_COUNT(no_mapping, "unknown-mappings", repairs, "location with an unknown mapping",
                       "locations with unknown mappings");
     /* Such lines and columns become 0, unknown. */
-    uint64_t FP_COUNT(wide_lines, "wide-line-numbers", not_representable, "line number beyond 32 bits",
-                      "line numbers beyond 32 bits");
-    uint64_t FP_COUNT(negative_lines, "negative-line-numbers", not_representable, "negative line number",
-                      "negative line numbers");
+    uint64_t FP_COUNT(wide_lines, "wide-line-numbers", not_representable, "line number(s) beyond 32 bits");
+    uint64_t FP_COUNT(negative_lines, "negative-line-numbers", not_representable, "negative line number(s)");
     /* No function has an id, but each location has one function, which gets that id. */
-    uint64_t FP_COUNT(functions_without_id, "functions-without-id", repairs, "function without an id",
-                      "functions without an id");
+    uint64_t FP_COUNT(functions_without_id, "functions-without-id", repairs, "function(s) without an id");
     /* lenient: losses */
-    uint64_t FP_COUNT(bad_samples, "damaged-samples", losses, "damaged sample", "damaged samples");
-    uint64_t FP_COUNT(bad_entries, "damaged-entries", losses, "damaged table entry", "damaged table entries");
-    uint64_t FP_COUNT(bad_references, "dangling-references", losses, "dangling reference", "dangling references");
+    uint64_t FP_COUNT(bad_samples, "damaged-samples", losses, "damaged sample(s)");
+    uint64_t FP_COUNT(bad_entries, "damaged-entries", losses, "damaged table (entry|entries)");
+    uint64_t FP_COUNT(bad_references, "dangling-references", losses, "dangling reference(s)");
     uint64_t FP_COUNT(lost_bytes, "skipped-bytes");
 };
 

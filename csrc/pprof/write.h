@@ -27,8 +27,7 @@ struct fp_pprof_write_stats {
     /* They get a location named "[no stack]". */
     uint64_t FP_COUNT(no_stack, "samples-without-stack");
     uint64_t FP_COUNT(times, "sample-times");
-    uint64_t FP_COUNT(not_utf8, "invalid-utf8", not_representable, "non-UTF-8 string, repaired",
-                      "non-UTF-8 strings, repaired");
+    uint64_t FP_COUNT(not_utf8, "invalid-utf8", not_representable, "non-UTF-8 string(s), repaired");
 };
 
 /* Strings of the model that the writer needs; set by the caller. */

@@ -36,12 +36,11 @@ struct fp_pstats_reader {
     int32_t lenient;
     uint64_t functions, calls; /* in the file */
     /* Each gets a part of the function's. */
-    uint64_t FP_COUNT(untimed, "callers-without-times", repairs, "caller without times, given a part of the function's",
-                      "callers without times, given parts of the function's");
-    uint64_t FP_COUNT(trailing, "trailing-bytes", repairs, "byte after the profile", "bytes after the profile");
+    uint64_t FP_COUNT(untimed, "callers-without-times", repairs,
+                      "caller(s) without times, given (a part|parts) of the function's");
+    uint64_t FP_COUNT(trailing, "trailing-bytes", repairs, "byte(s) after the profile");
     int32_t sampled; /* the dict has the mark of profiling.sampling */
-    uint64_t FP_COUNT(broken, "broken-functions", losses, "function or caller that could not be read",
-                      "functions or callers that could not be read");
+    uint64_t FP_COUNT(broken, "broken-functions", losses, "function(s) or caller(s) that could not be read");
     int32_t FP_COUNT(bad_end, "unreadable-rest");
 
     /* private from here on */

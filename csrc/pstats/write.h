@@ -33,10 +33,9 @@ struct fp_pstats_writer {
     uint64_t FP_COUNT(elsewhere, "cost-lines", not_representable,
                       "cost or call on a line other than its function's, added to it",
                       "costs and calls on lines other than their functions', added to them");
-    uint64_t FP_COUNT(jumps, "jumps", not_representable, "jump", "jumps");
+    uint64_t FP_COUNT(jumps, "jumps", not_representable, "jump(s)");
     uint64_t FP_COUNT(merged, "merged-functions", not_representable,
-                      "function with the file, line and name of another, merged",
-                      "functions with the file, line and name of others, merged");
+                      "function(s) with the file, line and name of (another,|others,) merged");
     uint64_t estimated; /* own times by caller */
     uint64_t FP_COUNT(replaced, "replaced-bytes");
 

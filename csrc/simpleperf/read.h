@@ -21,11 +21,9 @@ struct fp_simpleperf {
     uint32_t n_events, n_threads, app, sdk; /* app, sdk: strings, or 0 */
     uint32_t events[FP_SIMPLEPERF_EVENTS];  /* strings, from the one that samples number 0 */
     uint64_t lost;                          /* samples that simpleperf lost */
-    uint64_t FP_COUNT(kinds, "execution-kinds", not_representable, "frame's kind of execution",
-                      "frames' kinds of execution");
-    uint64_t FP_COUNT(switches, "context-switches", not_representable, "context switch", "context switches");
-    uint64_t FP_COUNT(undefined, "undefined-symbols", losses, "frame whose file or symbol is not defined",
-                      "frames whose file or symbol is not defined");
+    uint64_t FP_COUNT(kinds, "execution-kinds", not_representable, "(frame's|frames') kind(s) of execution");
+    uint64_t FP_COUNT(switches, "context-switches", not_representable, "context (switch|switches)");
+    uint64_t FP_COUNT(undefined, "undefined-symbols", losses, "frame(s) whose file or symbol is not defined");
     uint64_t FP_COUNT(damaged, "damaged-records");
     int32_t FP_COUNT(bad_end, "unreadable-rest");
 };

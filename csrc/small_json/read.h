@@ -40,10 +40,8 @@ struct fp_small_json {
     int32_t is_marshal, is_graph, only_times; /* set by the caller */
     uint32_t mode;                            /* a string */
     int64_t interval, samples, gc_samples, missed_samples;
-    uint64_t FP_COUNT(broken, "broken-records", losses, "record that could not be read",
-                      "records that could not be read");
-    uint64_t FP_COUNT(records, "timeline-records", not_representable, "record of another timeline",
-                      "records of other timelines");
+    uint64_t FP_COUNT(broken, "broken-records", losses, "record(s) that could not be read");
+    uint64_t FP_COUNT(records, "timeline-records", not_representable, "record(s) of (another|other) timeline(s)");
     int32_t FP_COUNT(bad_end, "unreadable-rest");
 };
 

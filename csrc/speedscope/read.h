@@ -52,11 +52,9 @@ struct fp_speedscope_read {
     int64_t *kept;    /* FP_SPEEDSCOPE_KEPT of them */
     uint32_t n_kept, spills;
     uint64_t bad_end, rows; /* counted in the second pass */
-    uint64_t FP_COUNT(broken, "unreadable-events", losses, "unreadable event, sample or weight",
-                      "unreadable events, samples or weights");
+    uint64_t FP_COUNT(broken, "unreadable-events", losses, "unreadable event(s), sample(s) or weight(s)");
     uint64_t FP_COUNT(rounded, "rounded-weights");
-    uint64_t FP_COUNT(nested, "nested-frames", repairs, "frame of a sample wrapped in an array",
-                      "frames of samples wrapped in arrays");
+    uint64_t FP_COUNT(nested, "nested-frames", repairs, "frame(s) of (a sample|samples) wrapped in (an array|arrays)");
     uint64_t n_first, n_second; /* of the current profile: values kept, and read back */
     struct fp_speedscope_text exporter, title;
 };

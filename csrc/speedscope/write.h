@@ -46,10 +46,8 @@ struct fp_speedscope {
     uint64_t deep_calls, deep_frames; /* dropped because of FP_SPEEDSCOPE_DEPTH */
     uint64_t FP_COUNT(events, "events");
     uint64_t FP_COUNT(arguments, "call-arguments");
-    uint64_t FP_COUNT(negative, "negative-values", not_representable, "negative value, dropped",
-                      "negative values, dropped");
-    uint64_t FP_COUNT(zero, "zero-values", not_representable, "sample with value 0, dropped",
-                      "samples with value 0, dropped");
+    uint64_t FP_COUNT(negative, "negative-values", not_representable, "negative value(s), dropped");
+    uint64_t FP_COUNT(zero, "zero-values", not_representable, "sample(s) with value 0, dropped");
     uint64_t FP_COUNT(replaced, "replaced-bytes");
     uint64_t calls, samples; /* written: enters and exits, and samples of each value type */
     uint64_t now;            /* of the calls being converted */

@@ -32,8 +32,7 @@ struct fp_tachyon {
     uint32_t input;                 /* of the model; set by the caller */
     uint32_t n_threads;
     uint64_t samples;
-    uint64_t FP_COUNT(undefined, "undefined-frames", losses, "frame that is not defined",
-                      "frames that are not defined");
+    uint64_t FP_COUNT(undefined, "undefined-frames", losses, "frame(s) that (is|are) not defined");
     int32_t FP_COUNT(bad_end, "unreadable-rest");
 };
 

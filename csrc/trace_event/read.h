@@ -104,37 +104,28 @@ struct fp_trace_event_lanes {
 
 struct fp_trace_event_counts {
     uint64_t events;
-    uint64_t FP_COUNT(empty, "blank-events", repairs, "event without content", "events without content");
-    uint64_t FP_COUNT(stray_elements, "stray-elements", repairs, "element of traceEvents that is not an event, skipped",
-                      "elements of traceEvents that are not events, skipped");
-    uint64_t FP_COUNT(nameless_ends, "nameless-ends", repairs, "unnamed end, matched with the innermost call",
-                      "unnamed ends, matched with the innermost call");
-    uint64_t FP_COUNT(negative_times, "negative-times", repairs, "negative time, all times shifted",
-                      "negative times, all times shifted");
-    uint64_t FP_COUNT(backwards, "negative-durations", repairs, "negative duration, set to 0",
-                      "negative durations, set to 0");
-    uint64_t FP_COUNT(in_lanes, "overlapping-calls", repairs, "overlapping call, moved to a lane of its thread",
-                      "overlapping calls, moved to lanes of their thread");
-    uint64_t FP_COUNT(cut, "cut-calls", repairs, "call that ends just after its caller, shortened",
-                      "calls that end just after their caller, shortened");
-    uint64_t FP_COUNT(broken, "unreadable-events", losses, "unreadable event", "unreadable events");
+    uint64_t FP_COUNT(empty, "blank-events", repairs, "event(s) without content");
+    uint64_t FP_COUNT(stray_elements, "stray-elements", repairs,
+                      "element(s) of traceEvents that (is|are) not (an event,|events,) skipped");
+    uint64_t FP_COUNT(nameless_ends, "nameless-ends", repairs, "unnamed end(s), matched with the innermost call");
+    uint64_t FP_COUNT(negative_times, "negative-times", repairs, "negative time(s), all times shifted");
+    uint64_t FP_COUNT(backwards, "negative-durations", repairs, "negative duration(s), set to 0");
+    uint64_t FP_COUNT(in_lanes, "overlapping-calls", repairs,
+                      "overlapping call(s), moved to (a lane|lanes) of (its|their) thread");
+    uint64_t FP_COUNT(cut, "cut-calls", repairs, "call(s) that (ends|end) just after (its|their) caller, shortened");
+    uint64_t FP_COUNT(broken, "unreadable-events", losses, "unreadable event(s)");
     uint64_t FP_COUNT(counters, "counter-values");
-    uint64_t FP_COUNT(flows, "flows", not_representable, "end of an arrow between calls",
-                      "ends of arrows between calls");
-    uint64_t FP_COUNT(other_events, "other-events", not_representable, "event without a call", "events without a call");
-    uint64_t FP_COUNT(other_args, "event-arguments", not_representable, "event with non-numeric arguments",
-                      "events with non-numeric arguments");
+    uint64_t FP_COUNT(flows, "flows", not_representable, "end(s) of (an arrow|arrows) between calls");
+    uint64_t FP_COUNT(other_events, "other-events", not_representable, "event(s) without a call");
+    uint64_t FP_COUNT(other_args, "event-arguments", not_representable, "event(s) with non-numeric arguments");
     uint64_t FP_COUNT(lost_ends, "orphan-exits");
     uint64_t FP_COUNT(unwound, "unwound-frames");
     uint64_t FP_COUNT(divided, "divided-calls", repairs, "call divided by an annotation that begins or ends within it",
                       "calls divided by annotations that begin or end within them");
-    uint64_t FP_COUNT(spans, "profiler-spans", not_representable, "span of PyTorch's profiler, in no thread",
-                      "spans of PyTorch's profiler, in no thread");
+    uint64_t FP_COUNT(spans, "profiler-spans", not_representable, "span(s) of PyTorch's profiler, in no thread");
     uint64_t FP_COUNT(samples, "trace-samples", not_representable,
-                      "sample, or table of them ({--samples} reads these instead of the calls)",
-                      "samples, or tables of them ({--samples} reads these instead of the calls)");
-    uint64_t FP_COUNT(stacks, "call-stacks", not_representable, "stack of a call or event",
-                      "stacks of calls and events");
+                      "sample(s), or table(s) of them ({--samples} reads these instead of the calls)");
+    uint64_t FP_COUNT(stacks, "call-stacks", not_representable, "stack(s) of (a call or event|calls and events)");
     uint64_t FP_COUNT(open_end, "open-end");
     uint64_t killed; /* the text ends within an event or object */
     uint64_t FP_COUNT(bad_end, "unreadable-rest");

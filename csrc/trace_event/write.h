@@ -31,8 +31,7 @@ struct fp_trace_event_write {
     uint32_t row;                 /* of the batch: the first row not written */
     uint64_t rows;
     uint64_t deep; /* calls dropped because of FP_TRACE_EVENT_DEPTH */
-    uint64_t FP_COUNT(arguments, "call-arguments", not_representable, "call argument ({--args} writes them)",
-                      "call arguments ({--args} writes them)");
+    uint64_t FP_COUNT(arguments, "call-arguments", not_representable, "call argument(s) ({--args} writes them)");
     uint64_t FP_COUNT(replaced, "replaced-bytes");
     uint64_t zero; /* nanoseconds subtracted from each time; known after the first row */
 

@@ -32,13 +32,11 @@ struct fp_uftrace {
     uint32_t schedule, preempted; /* set by the caller: functions */
     uint32_t unsized;             /* after an error: the function whose arguments have an unknown length, or 0 */
     uint64_t lost;                /* records, by uftrace */
-    uint64_t FP_COUNT(no_entries, "exits-without-entries", repairs, "exit without an entry", "exits without entries");
-    uint64_t FP_COUNT(no_exits, "entries-without-exits", repairs, "entry without an exit", "entries without exits");
-    uint64_t FP_COUNT(backward, "backward-times", repairs, "time before the one ahead of it",
-                      "times before the ones ahead of them");
-    uint64_t FP_COUNT(events, "trace-events", not_representable, "event", "events");
-    uint64_t FP_COUNT(bad_ends, "unreadable-files", losses, "file that is damaged from some place on",
-                      "files that are damaged from some place on");
+    uint64_t FP_COUNT(no_entries, "exits-without-entries", repairs, "exit(s) without (an entry|entries)");
+    uint64_t FP_COUNT(no_exits, "entries-without-exits", repairs, "(entry|entries) without (an exit|exits)");
+    uint64_t FP_COUNT(backward, "backward-times", repairs, "time(s) before the one(s) ahead of (it|them)");
+    uint64_t FP_COUNT(events, "trace-events", not_representable, "event(s)");
+    uint64_t FP_COUNT(bad_ends, "unreadable-files", losses, "file(s) that (is|are) damaged from some place on");
 };
 
 /* Borrows the model.  Caller owns. */

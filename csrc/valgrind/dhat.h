@@ -35,10 +35,8 @@ enum fp_dhat_text { FP_DHAT_MODE, FP_DHAT_CMD, FP_DHAT_TU, FP_DHAT_BU, FP_DHAT_B
 
 struct fp_dhat {
     uint64_t points; /* in the file */
-    uint64_t FP_COUNT(broken, "broken-points", losses, "program point that could not be read",
-                      "program points that could not be read");
-    uint64_t FP_COUNT(bad_frames, "frames-beyond-table", losses, "frame that is not in the frame table",
-                      "frames that are not in the frame table");
+    uint64_t FP_COUNT(broken, "broken-points", losses, "program point(s) that could not be read");
+    uint64_t FP_COUNT(bad_frames, "frames-beyond-table", losses, "frame(s) that (is|are) not in the frame table");
     int32_t FP_COUNT(bad_end, "unreadable-rest");
     int64_t version, pid;         /* -1: not in the file */
     int64_t end_time, peak_time;  /* -1: not in the file */

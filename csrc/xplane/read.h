@@ -36,18 +36,15 @@ struct fp_xplane {
     uint32_t n_names;
     struct fp_xplane_name *names;
     uint64_t n_rows; /* calls and events */
-    uint64_t FP_COUNT(lanes, "overlapping-events", repairs, "thread added for overlapping events",
-                      "threads added for overlapping events");
-    uint64_t FP_COUNT(cut, "shortened-events", repairs, "event cut because it overlaps too many others",
-                      "events cut because they overlap too many others");
+    uint64_t FP_COUNT(lanes, "overlapping-events", repairs, "thread(s) added for overlapping events");
+    uint64_t FP_COUNT(cut, "shortened-events", repairs,
+                      "event(s) cut because (it|they) (overlaps|overlap) too many others");
     uint64_t FP_COUNT(damaged, "damaged-records");
-    uint64_t FP_COUNT(untimed, "untimed-events", losses, "event whose time does not fit",
-                      "events whose times do not fit");
-    uint64_t FP_COUNT(unnamed, "unnamed-events", repairs, "event whose name is missing",
-                      "events whose names are missing");
-    uint64_t FP_COUNT(stats, "event-statistics", not_representable, "statistic of an event", "statistics of events");
-    uint64_t FP_COUNT(sums, "aggregated-events", not_representable, "event that is a sum of several, without times",
-                      "events that are sums of several, without times");
+    uint64_t FP_COUNT(untimed, "untimed-events", losses, "event(s) whose time(s) (does|do) not fit");
+    uint64_t FP_COUNT(unnamed, "unnamed-events", repairs, "event(s) whose name(s) (is|are) missing");
+    uint64_t FP_COUNT(stats, "event-statistics", not_representable, "statistic(s) of (an event|events)");
+    uint64_t FP_COUNT(sums, "aggregated-events", not_representable,
+                      "event(s) that (is a sum|are sums) of several, without times");
     int32_t FP_COUNT(bad_end, "unreadable-rest");
 };
 

@@ -25,18 +25,17 @@ struct fp_xray_stats {
     uint64_t buffers; /* FDR: buffers; profile: blocks */
     /* repairs */
     /* FDR: see fp_xray_drop. */
-    uint64_t FP_COUNT(duplicate_buffers, "duplicate-buffers", repairs, "duplicate buffer", "duplicate buffers");
+    uint64_t FP_COUNT(duplicate_buffers, "duplicate-buffers", repairs, "duplicate buffer(s)");
     /* Basic: a forked child wrote its parent's records again; the record of an argument was not written. */
-    uint64_t FP_COUNT(duplicate_records, "duplicate-records", repairs, "duplicate record", "duplicate records");
-    uint64_t FP_COUNT(orphan_arguments, "orphan-arguments", repairs, "orphan argument", "orphan arguments");
+    uint64_t FP_COUNT(duplicate_records, "duplicate-records", repairs, "duplicate record(s)");
+    uint64_t FP_COUNT(orphan_arguments, "orphan-arguments", repairs, "orphan argument(s)");
     /* FDR: extents leave out the heads of typed events.  Profile: times below zero are taken as 0. */
-    uint64_t FP_COUNT(short_buffers, "short-buffers", repairs, "buffer cut short by typed events",
-                      "buffers cut short by typed events");
-    uint64_t FP_COUNT(negative_times, "negative-times", repairs, "negative time", "negative times");
-    uint64_t FP_COUNT(joined, "joined-logs", repairs, "further log in the same file", "further logs in the same file");
+    uint64_t FP_COUNT(short_buffers, "short-buffers", repairs, "buffer(s) cut short by typed events");
+    uint64_t FP_COUNT(negative_times, "negative-times", repairs, "negative time(s)");
+    uint64_t FP_COUNT(joined, "joined-logs", repairs, "further log(s) in the same file");
     /* losses */
     /* FDR; basic and profile; bytes skipped because of either. */
-    uint64_t FP_COUNT(bad_buffers, "damaged-buffers", losses, "damaged buffer", "damaged buffers");
+    uint64_t FP_COUNT(bad_buffers, "damaged-buffers", losses, "damaged buffer(s)");
     uint64_t FP_COUNT(bad_records, "damaged-records");
     uint64_t FP_COUNT(lost_bytes, "skipped-bytes");
 };

@@ -18,11 +18,9 @@ struct fp_xray_write {
     const uint32_t *numbers; /* process and thread number of each model thread, borrowed, filled as `ids` is */
     /* not representable in FDR */
     /* Dropped: readers refuse a log that has one. */
-    uint64_t FP_COUNT(empty_events, "empty-events", not_representable, "empty event", "empty events");
-    uint64_t FP_COUNT(large_events, "large-events", not_representable, "event of 2 GiB or more",
-                      "events of 2 GiB or more");
-    uint64_t FP_COUNT(wide_types, "wide-event-types", not_representable, "event type beyond 16 bits",
-                      "event types beyond 16 bits");
+    uint64_t FP_COUNT(empty_events, "empty-events", not_representable, "empty event(s)");
+    uint64_t FP_COUNT(large_events, "large-events", not_representable, "event(s) of 2 GiB or more");
+    uint64_t FP_COUNT(wide_types, "wide-event-types", not_representable, "event type(s) beyond 16 bits");
     uint64_t FP_COUNT(counters, "counter-values");
     uint64_t buffers;
 

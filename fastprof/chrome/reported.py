@@ -5,13 +5,10 @@ from fastprof.core.reported import reported
 REPORTED = reported(
     "fp_chrome_samples_read",
     repairs={
-        "bare-backslashes": (
-            "text with unescaped backslashes",
-            "texts with unescaped backslashes",
-        ),
-        "bare-words": ("bare word instead of a value, such as nan", "bare words instead of values, such as nan"),
-        "nul-padding": ("NUL byte after the end", "NUL bytes after the end"),
-        "rest-after-end": ("text after the end, skipped", "texts after the end, skipped"),
+        "bare-backslashes": "text(s) with unescaped backslashes",
+        "bare-words": "bare word(s) instead of (a value,|values,) such as nan",
+        "nul-padding": "NUL byte(s) after the end",
+        "rest-after-end": "text(s) after the end, skipped",
     },
     warnings={
         "maybe-cut-off": "the trace is incomplete, as if its writer had been killed; the rest is missing",

@@ -3,7 +3,7 @@
     REPORTED = reported(
         "fp_folded_counts",
         shared=("orphan-exits",),
-        repairs={"blank-lines": ("blank line", "blank lines")},
+        repairs={"blank-lines": "blank line(s)", "late-lines": "line(s) that (is|are) late"},
         warnings={"zero-period": "{file}: the period is 0, so all CPU times are 0; use {--period}"},
     )
     log.count(REPORTED["blank-lines"], n)
@@ -23,7 +23,19 @@ from fastprof.core._typing import Any, CData, NamedTuple
 from fastprof.core.counted import COUNTED
 from fastprof.core.messages import Message, filled
 
-Words = Mapping[str, tuple[str, str]]  # by code: singular and plural
+Words = Mapping[str, str | tuple[str, str]]  # by code: singular and plural, in one text or in two
+
+
+def _forms(words: str) -> tuple[str, str]:
+    """The singular and the plural of "line(s) that (is|are) late"."""
+    one, *parts = words.replace("(s)", "(|s)").split("(")
+    several = one
+    for part in parts:
+        choice, _, rest = part.partition(")")
+        first, chosen, second = choice.partition("|")
+        one += first + rest if chosen else f"({part}"
+        several += second + rest if chosen else f"({part}"
+    return one, several
 
 
 class Entry(NamedTuple):
@@ -60,8 +72,8 @@ def reported(
     found = {code: SHARED[code] for code in shared}
     kinds = {"repairs": repairs, "losses": losses, "not_representable": not_representable, "left_out": left_out}
     for kind, words in kinds.items():
-        for code, (one, several) in (words or {}).items():
-            found[code] = Entry(code, kind, one, several)
+        for code, forms in (words or {}).items():
+            found[code] = Entry(code, kind, *(_forms(forms) if isinstance(forms, str) else forms))
     for code, text in (warnings or {}).items():
         found[code] = Entry(code, "warnings", "", text)
     declared = [(code, names) for struct in structs for code, (_, *names) in COUNTED[struct].items()]
@@ -85,44 +97,38 @@ def coded(table: Mapping[str, Entry], counts: Mapping[str, int]) -> dict[str, in
 SHARED: dict[str, Entry] = {}
 SHARED |= reported(
     repairs={
-        "clamped-times": ("time clamped", "times clamped"),
-        "orphan-exits": ("orphan exit", "orphan exits"),
-        "rounded-weights": ("fractional weight, rounded", "fractional weights, rounded"),
-        "samples-without-stack": (
-            "sample without a stack, shown as [no stack]",
-            "samples without a stack, shown as [no stack]",
-        ),
-        "unfinished-calls": ("unfinished call", "unfinished calls"),
-        "unwound-frames": ("unwound frame", "unwound frames"),
+        "clamped-times": "time(s) clamped",
+        "orphan-exits": "orphan exit(s)",
+        "rounded-weights": "fractional weight(s), rounded",
+        "samples-without-stack": "sample(s) without a stack, shown as [no stack]",
+        "unfinished-calls": "unfinished call(s)",
+        "unwound-frames": "unwound frame(s)",
     },
     losses={
-        "damaged-records": ("damaged record", "damaged records"),
-        "skipped-bytes": ("byte skipped", "bytes skipped"),
-        "unreadable-lines": ("unreadable line", "unreadable lines"),
-        "unreadable-rest": ("file whose end could not be read", "files whose ends could not be read"),
+        "damaged-records": "damaged record(s)",
+        "skipped-bytes": "byte(s) skipped",
+        "unreadable-lines": "unreadable line(s)",
+        "unreadable-rest": "file(s) whose end(s) could not be read",
     },
     not_representable={
-        "addresses": ("frame whose address is dropped", "frames whose address is dropped"),
-        "build-ids": ("build id", "build ids"),
-        "call-arguments": ("call argument", "call arguments"),
-        "counter-values": ("value of a counter", "values of counters"),
-        "events": ("event", "events"),
-        "part-addresses": ("part whose addresses are dropped", "parts whose addresses are dropped"),
-        "places": ("frame whose address, file or line is dropped", "frames whose address, file or line is dropped"),
-        "replaced-bytes": ("non-UTF-8 byte of a name, replaced", "non-UTF-8 bytes of names, replaced"),
-        "sample-labels": ("label of a sample", "labels of samples"),
-        "sample-times": ("time of a sample", "times of samples"),
-        "start-time": (
-            "start time, from which times are counted",
-            "start times, from which times are counted",
-        ),
+        "addresses": "frame(s) whose address is dropped",
+        "build-ids": "build id(s)",
+        "call-arguments": "call argument(s)",
+        "counter-values": "value(s) of (a counter|counters)",
+        "events": "event(s)",
+        "part-addresses": "part(s) whose addresses are dropped",
+        "places": "frame(s) whose address, file or line is dropped",
+        "replaced-bytes": "non-UTF-8 byte(s) of (a name,|names,) replaced",
+        "sample-labels": "label(s) of (a sample|samples)",
+        "sample-times": "time(s) of (a sample|samples)",
+        "start-time": "start time(s), from which times are counted",
         "thread-numbers": (
             "thread with a duplicate number, renumbered",
             "threads with duplicate numbers, renumbered",
         ),
         "units": ("unit of a value type", "units of value types"),
         "value-names": ("name of a value type", "names of value types"),
-        "value-types": ("value of type {name}", "values of type {name}"),
+        "value-types": "value(s) of type {name}",
     },
     warnings={
         "no-such-label": "{option}: no sample has the label {key:.80}; {which}",
@@ -132,19 +138,13 @@ SHARED |= reported(
 
 # Entries of core itself.
 REPORTED = reported(
-    repairs={"byte-order-marks": ("byte order mark", "byte order marks")},
+    repairs={"byte-order-marks": "byte order mark(s)"},
     losses={
-        "cut-names": ("name truncated to {most}", "names truncated to {most}"),
-        "damaged-streams": (
-            "damaged {kind} stream, read up to the damage",
-            "damaged {kind} streams, read up to the damage",
-        ),
-        "shortened-files": (
-            "file that shrank while it was read",
-            "files that shrank while they were read",
-        ),
+        "cut-names": "name(s) truncated to {most}",
+        "damaged-streams": "damaged {kind} stream(s), read up to the damage",
+        "shortened-files": "file(s) that shrank while (it|they) (was|were) read",
     },
-    left_out={"filtered-rows": ("row by {options}", "rows by {options}")},
+    left_out={"filtered-rows": "row(s) by {options}"},
     warnings={
         "default-without-cost": "{name} is 0 everywhere, so {instead} takes its place; {--value:=}NAME selects another",
         "only-zeros": "{name} is 0 everywhere; {--value:=}NAME selects another value type: {others}",

@@ -4,7 +4,7 @@ from fastprof.core.reported import reported
 
 REPORTED = reported(
     losses={
-        "skipped-inputs": ("input that could not be read", "inputs that could not be read"),
+        "skipped-inputs": "input(s) that could not be read",
     },
     warnings={
         "empty-files": "{path}: skipped {n}",

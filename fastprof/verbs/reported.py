@@ -5,18 +5,9 @@ from fastprof.core.reported import reported
 REPORTED = reported(
     shared=("no-such-label",),
     not_representable={
-        "cut-sources": (
-            "source file with lines that do not fit the page",
-            "source files with lines that do not fit the page",
-        ),
-        "merged-label-values": (
-            "value of a label too small for the page, merged into [others]",
-            "values of labels too small for the page, merged into [others]",
-        ),
-        "pruned-contexts": (
-            "context too small for the page (up to {share} of the cost), merged into [pruned]",
-            "contexts too small for the page (up to {share} of the cost), merged into [pruned]",
-        ),
+        "cut-sources": "source file(s) with lines that do not fit the page",
+        "merged-label-values": "value(s) of (a label|labels) too small for the page, merged into [others]",
+        "pruned-contexts": "context(s) too small for the page (up to {share} of the cost), merged into [pruned]",
     },
     warnings={
         "no-total": "{file}: {--normalize:name}: its total is not above 0, so its values stay as they are",

@@ -51,11 +51,10 @@ struct fp_estimate {
     double uncalled_cost;
     uint32_t max_contexts;
     uint32_t most_rows; /* rows that are written in full detail; 1 / prune if that is more */
-    uint64_t FP_COUNT(calls, "call-counts", not_representable, "call count", "call counts"); /* their sum */
-    uint64_t FP_COUNT(jumps, "jumps", not_representable, "jump", "jumps");
+    uint64_t FP_COUNT(calls, "call-counts", not_representable, "call count(s)"); /* their sum */
+    uint64_t FP_COUNT(jumps, "jumps", not_representable, "jump(s)");
     /* In none of the rows pulled so far: no cost, pruned, or a second time on their path. */
-    uint32_t FP_COUNT(unshown, "unshown-arcs", not_representable, "call arc that no stack shows",
-                      "call arcs that no stack shows");
+    uint32_t FP_COUNT(unshown, "unshown-arcs", not_representable, "call arc(s) that no stack shows");
     /* of the rows pulled so far; shares are of the value that divides */
     uint64_t stacks;
     double pruned;    /* share of the total under [pruned] */

@@ -87,8 +87,7 @@ struct fp_fold_arc {
 };
 
 struct fp_fold_stats {
-    uint64_t FP_COUNT(calls, "call-times", not_representable, "call, summed up without its time",
-                      "calls, summed up without their times");
+    uint64_t FP_COUNT(calls, "call-times", not_representable, "call(s), summed up without (its|their) time(s)");
     uint64_t FP_COUNT(orphan_exits, "orphan-exits");
     uint64_t FP_COUNT(unwound, "unwound-frames");
     uint64_t FP_COUNT(unfinished, "unfinished-calls");

@@ -51,8 +51,7 @@ struct fp_project {
     uint64_t FP_COUNT(labelled, "sample-labels");
     uint64_t FP_COUNT(timed, "sample-times");
     /* Distinct stacks of more than two functions, which a graph splits into calls. */
-    uint64_t FP_COUNT(joined, "joined-stacks", not_representable, "call stack, reduced to call arcs",
-                      "call stacks, reduced to call arcs");
+    uint64_t FP_COUNT(joined, "joined-stacks", not_representable, "call stack(s), reduced to call arcs");
     uint32_t n_keys;      /* 1 + distinct (stack, group) */
     struct fp_table keys; /* (stack, group), if per_thread; otherwise the key of a stack is its id + 1 */
     /* set by fp_project_end */

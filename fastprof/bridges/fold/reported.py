@@ -5,10 +5,7 @@ from fastprof.core.reported import reported
 REPORTED = reported(
     "fp_fold_stats",
     not_representable={
-        "cpus": (
-            "call whose CPU is dropped ({--labels:=}cpu keeps it in stacks)",
-            "calls whose CPU is dropped ({--labels:=}cpu keeps it in stacks)",
-        ),
+        "cpus": "call(s) whose CPU is dropped ({--labels:=}cpu keeps it in stacks)",
     },
     warnings={
         "different-clocks": "the inputs' clocks differ: times of later inputs are rounded to ticks of the first",

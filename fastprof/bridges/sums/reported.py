@@ -5,8 +5,8 @@ from fastprof.core.reported import reported
 REPORTED = reported(
     shared=("sample-labels", "sample-times"),
     not_representable={
-        "labels-and-threads": ("label or thread of a sample", "labels and threads of samples"),
-        "calls-and-jumps": ("call or jump", "calls and jumps"),
+        "labels-and-threads": "label(s) (or|and) thread(s) of (a sample|samples)",
+        "calls-and-jumps": "call(s) (or|and) jump(s)",
     },
     warnings={
         "uncounted-calls": "call counts are those of {n:,} of {profiles}; the others do not count calls",

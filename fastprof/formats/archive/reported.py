@@ -4,16 +4,16 @@ from fastprof.core.reported import reported
 
 REPORTED = reported(
     losses={
-        "archive-tables": ("table", "tables"),
-        "archive-numbers": ("number", "numbers"),
-        "archive-parts": ("part", "parts"),
-        "archive-summaries": ("summary", "summaries"),
-        "archive-sections": ("section", "sections"),
-        "archive-chunks": ("chunk", "chunks"),
-        "archive-damaged-places": ("damaged place", "damaged places"),
-        "archive-indexes": ("index", "indexes"),
-        "archive-rows": ("row", "rows"),
-        "archive-unfinished-profiles": ("unfinished profile", "unfinished profiles"),
+        "archive-tables": "table(s)",
+        "archive-numbers": "number(s)",
+        "archive-parts": "part(s)",
+        "archive-summaries": "(summary|summaries)",
+        "archive-sections": "section(s)",
+        "archive-chunks": "chunk(s)",
+        "archive-damaged-places": "damaged place(s)",
+        "archive-indexes": "(index|indexes)",
+        "archive-rows": "row(s)",
+        "archive-unfinished-profiles": "unfinished profile(s)",
     },
     warnings={
         "archive-notes": "{file}: {note}",

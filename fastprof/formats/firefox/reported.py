@@ -7,11 +7,8 @@ REPORTED = reported(
     "fp_firefox",
     shared=("start-time", "thread-numbers", "units", "value-names", "value-types"),
     not_representable={
-        "cpu-units": (
-            "thread with CPU times of an unknown unit",
-            "threads with CPU times of an unknown unit",
-        ),
-        "samples": ("sample, left out of a timeline of markers", "samples, left out of a timeline of markers"),
+        "cpu-units": "thread(s) with CPU times of an unknown unit",
+        "samples": "sample(s), left out of a timeline of markers",
     },
     warnings={
         "newer-version": "{file}: the profile has version {version}, later than {newest}; fields may "

@@ -6,28 +6,19 @@ REPORTED = reported(
     "fp_folded_write_stats",
     shared=("unreadable-lines",),
     repairs={
-        "blank-lines": ("blank line", "blank lines"),
-        "blanks-after-counts": ("line with blanks after the count", "lines with blanks after the count"),
-        "carriage-returns": ("line that ends in a carriage return", "lines that end in a carriage return"),
-        "empty-frames": ("unnamed frame, shown as [unknown]", "unnamed frames, shown as [unknown]"),
-        "inclusive-values": (
-            "time of llvm-xray, without that of callees",
-            "times of llvm-xray, without those of callees",
-        ),
-        "no-frames": ("count without a stack", "counts without a stack"),
-        "open-end": ("file that does not end in a newline", "files that do not end in a newline"),
-        "rounded-counts": ("fractional count, rounded", "fractional counts, rounded"),
-        "trailing-empty-frames": (
-            "stack whose trailing empty frames are dropped",
-            "stacks whose trailing empty frames are dropped",
-        ),
+        "blank-lines": "blank line(s)",
+        "blanks-after-counts": "line(s) with blanks after the count",
+        "carriage-returns": "line(s) that (ends|end) in a carriage return",
+        "empty-frames": "unnamed frame(s), shown as [unknown]",
+        "inclusive-values": "time(s) of llvm-xray, without (that|those) of callees",
+        "no-frames": "count(s) without a stack",
+        "open-end": "file(s) that (does|do) not end in a newline",
+        "rounded-counts": "fractional count(s), rounded",
+        "trailing-empty-frames": "stack(s) whose trailing empty frames are dropped",
     },
     not_representable={
-        "comments": ("comment", "comments"),
-        "kinds-of-code": (
-            "name without its suffix _[j], _[1] or _[0]",
-            "names without their suffix _[j], _[1] or _[0]",
-        ),
+        "comments": "comment(s)",
+        "kinds-of-code": "name(s) without (its|their) suffix _[j], _[1] or _[0]",
     },
     warnings={
         "fractions": (

@@ -6,11 +6,7 @@ REPORTED = reported(
     shared=("unreadable-lines", "unreadable-rest"),
     not_representable={
         "basic-blocks": ("count of a basic block", "counts of basic blocks"),
-        "calls-without-callers": (
-            "function whose number of calls has no callers",
-            "functions whose numbers of calls have no callers",
-        ),
-        "profiler-time": ("nanosecond in the profiler itself", "nanoseconds in the profiler itself"),
+        "calls-without-callers": "function(s) whose number(s) of calls (has|have) no callers",
     },
     warnings={
         "no-program": "{file}: functions are addresses without the program: pass it with {--symbols}",

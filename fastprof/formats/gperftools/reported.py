@@ -7,30 +7,21 @@ REPORTED = reported(
     "fp_gperftools_writer",
     shared=("build-ids",),
     repairs={
-        "cut-text": (
-            "list of mapped objects that ends in the middle of a line",
-            "lists of mapped objects that end in the middle of a line",
-        ),
-        "missing-trailer": ("file without a trailer", "files without a trailer"),
-        "unreadable-mapped-objects": ("line that names no mapped object", "lines that name no mapped object"),
+        "cut-text": "list(s) of mapped objects that (ends|end) in the middle of a line",
+        "missing-trailer": "file(s) without a trailer",
+        "unreadable-mapped-objects": "line(s) that (names|name) no mapped object",
     },
     not_representable={
         "changed-paths": (
             "ambiguous path of a mapped object, changed",
             "ambiguous paths of mapped objects, changed",
         ),
-        "function-names": (
-            "function name (gperftools profiles hold only addresses)",
-            "function names (gperftools profiles hold only addresses)",
-        ),
-        "mappings-without-addresses": ("mapping without addresses", "mappings without addresses"),
-        "period": ("period that is not a time", "periods that are not times"),
+        "function-names": "function name(s) (gperftools profiles hold only addresses)",
+        "mappings-without-addresses": "mapping(s) without addresses",
+        "period": "period(s) that (is|are) not (a time|times)",
     },
     losses={
-        "lost-text": (
-            "list of mapped objects that ends in the middle of a line",
-            "lists of mapped objects that end in the middle of a line",
-        ),
+        "lost-text": "list(s) of mapped objects that (ends|end) in the middle of a line",
     },
     warnings={
         "missing-frames": "{share} of the cost is in stacks that lose frames without an address",

@@ -5,13 +5,10 @@ from fastprof.core.reported import reported
 REPORTED = reported(
     shared=("unreadable-rest",),
     repairs={
-        "overlapping-calls": ("thread added for overlapping calls", "threads added for overlapping calls"),
-        "shortened-calls": (
-            "call cut because it overlaps too many others",
-            "calls cut because they overlap too many others",
-        ),
-        "unnamed-calls": ("name of calls that is missing", "names of calls that are missing"),
+        "overlapping-calls": "thread(s) added for overlapping calls",
+        "shortened-calls": "call(s) cut because (it|they) (overlaps|overlap) too many others",
+        "unnamed-calls": "name(s) of calls that (is|are) missing",
     },
-    losses={"broken-rows": ("row that could not be read", "rows that could not be read")},
-    not_representable={"other-tables": ("table with times of others", "tables with times of others")},
+    losses={"broken-rows": "row(s) that could not be read"},
+    not_representable={"other-tables": "table(s) with times of others"},
 )

@@ -6,17 +6,11 @@ REPORTED = reported(
     "fp_jfr_counts",
     shared=("skipped-bytes",),
     repairs={
-        "unfinished-chunks": (
-            "chunk that the JVM did not finish, read to its last record",
-            "chunks that the JVM did not finish, read to their last records",
-        ),
+        "unfinished-chunks": "chunk(s) that the JVM did not finish, read to (its|their) last record(s)",
     },
     not_representable={
-        "instant-events": (
-            "sample or event without a duration and a thread",
-            "samples and events without a duration and a thread",
-        ),
-        "side-events": ("event that is not a sample", "events that are not samples"),
+        "instant-events": "sample(s) (or|and) event(s) without a duration and a thread",
+        "side-events": "event(s) that (is|are) not (a sample|samples)",
     },
     losses={
         "damaged-chunks": ("chunk with a damaged head or metadata", "chunks with damaged heads or metadata"),

@@ -6,8 +6,8 @@ REPORTED = reported(
     "fp_oprofile_reader",
     shared=("object-notes",),
     losses={
-        "damaged-archives": ("damaged archive, read up to the damage", "damaged archives, read up to the damage"),
-        "damaged-files": ("damaged sample file", "damaged sample files"),
+        "damaged-archives": "damaged archive(s), read up to the damage",
+        "damaged-files": "damaged sample file(s)",
         "unknown-files": ("sample file with an invalid name", "sample files with invalid names"),
     },
     warnings={

@@ -7,7 +7,7 @@ REPORTED = reported(
     "fp_otlp_write_stats",
     shared=("skipped-bytes", "value-types"),
     losses={
-        "damaged-fields": ("damaged or incomplete field", "damaged or incomplete fields"),
+        "damaged-fields": "damaged or incomplete field(s)",
     },
     warnings={
         "dropped-attributes": "{file}: attributes dropped by the profiler: {n:,}",

@@ -5,31 +5,22 @@ from fastprof.core.reported import reported
 REPORTED = reported(
     "fp_perf_counts",
     repairs={
-        "late-records": ("record older than those of an earlier round", "records older than those of an earlier round"),
-        "unfinished-files": ("file that perf record did not finish", "files that perf record did not finish"),
+        "late-records": "record(s) older than those of an earlier round",
+        "unfinished-files": "file(s) that perf record did not finish",
     },
     not_representable={
-        "data-addresses": ("sample with a data address", "samples with a data address"),
-        "sample-branches": ("sample with branches", "samples with branches"),
-        "raw-data": ("sample with fields of a tracepoint", "samples with fields of a tracepoint"),
-        "sample-registers": ("sample with registers", "samples with registers"),
-        "sample-weights": (
-            "sample with a weight, data source or transaction",
-            "samples with weights, data sources or transactions",
-        ),
-        "sample-traces": ("sample with a trace of the processor", "samples with traces of the processor"),
-        "side-records": ("record that is not a sample", "records that are not samples"),
-        "tracepoint-fields": (
-            "field of a tracepoint that is neither number nor text",
-            "fields of tracepoints that are neither numbers nor texts",
-        ),
+        "data-addresses": "sample(s) with a data address",
+        "sample-branches": "sample(s) with branches",
+        "raw-data": "sample(s) with fields of a tracepoint",
+        "sample-registers": "sample(s) with registers",
+        "sample-weights": "sample(s) with (a weight,|weights,) data source(s) or transaction(s)",
+        "sample-traces": "sample(s) with (a trace|traces) of the processor",
+        "side-records": "record(s) that (is|are) not (a sample|samples)",
+        "tracepoint-fields": "field(s) of (a tracepoint|tracepoints) that (is|are) neither number(s) nor text(s)",
     },
     losses={
-        "damaged-features": ("section of the header that is damaged", "sections of the header that are damaged"),
-        "shortened-recordings": (
-            "recording that ends before its records do",
-            "recordings that end before their records do",
-        ),
+        "damaged-features": "section(s) of the header that (is|are) damaged",
+        "shortened-recordings": "recording(s) that (ends|end) before (its|their) records do",
     },
     warnings={
         "code-of-another-clock": "{path}: ignored, its clock differs from the recording's; `perf record -k mono` "

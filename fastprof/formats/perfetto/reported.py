@@ -8,10 +8,7 @@ REPORTED = of_samples.REPORTED | reported(
     "fp_perfetto",
     shared=("thread-numbers",),
     not_representable={
-        "deep-calls": (
-            "call or event nested deeper than {depth}, dropped",
-            "calls and events nested deeper than {depth}, dropped",
-        ),
+        "deep-calls": "call(s) (or|and) event(s) nested deeper than {depth}, dropped",
     },
     warnings={
         "no-times": "no row has a time: the trace is valid but empty",

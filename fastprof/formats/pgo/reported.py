@@ -6,46 +6,25 @@ REPORTED = reported(
     "fp_pgo_reader",
     "fp_pgo_binary",
     "fp_pgo_fdata",
-    losses={"unread-sections": ("section that could not be read", "sections that could not be read")},
+    losses={"unread-sections": "section(s) that could not be read"},
     not_representable={
-        "sections": (
-            "section of checksums or symbols",
-            "sections of checksums or symbols",
-        ),
+        "sections": "section(s) of checksums or symbols",
         "calls-elsewhere": (
             "call that no call instruction made (a jump into another symbol), not written as a target",
             "calls that no call instruction made (jumps into other symbols), not written as targets",
         ),
-        "jumps": ("jump", "jumps"),
-        "instructions-elsewhere": (
-            "instruction of an object that was not found or not chosen",
-            "instructions of objects that were not found or not chosen",
-        ),
-        "lines-elsewhere": (
-            "line of a function that was not found or not chosen",
-            "lines of functions that were not found or not chosen",
-        ),
-        "negative-counts": ("count below 0", "counts below 0"),
+        "jumps": "jump(s)",
+        "instructions-elsewhere": "instruction(s) of (an object|objects) that (was|were) not found or not chosen",
+        "lines-elsewhere": "line(s) of (a function|functions) that (was|were) not found or not chosen",
+        "negative-counts": "count(s) below 0",
         "rows-without-address": (
             "row without the address of an instruction in an object",
             "rows without addresses of instructions in objects",
         ),
-        "unplaced-lines": (
-            "line without an instruction in its function",
-            "lines without instructions in their functions",
-        ),
-        "unplaced-instructions": (
-            "instruction without a line in a function of its inline chain",
-            "instructions without a line in a function of their inline chains",
-        ),
-        "wrong-runs": (
-            "straight run across a jump or outside of the code",
-            "straight runs across jumps or outside of the code",
-        ),
-        "unsymbolized-instructions": (
-            "instruction outside of functions with debug information",
-            "instructions outside of functions with debug information",
-        ),
+        "unplaced-lines": "line(s) without (an instruction|instructions) in (its|their) function(s)",
+        "unplaced-instructions": "instruction(s) without a line in a function of (its|their) inline chain(s)",
+        "wrong-runs": "straight run(s) across (a jump|jumps) or outside of the code",
+        "unsymbolized-instructions": "instruction(s) outside of functions with debug information",
     },
     warnings={
         "mixed-builds": "{sentence} were recorded; only counts of the builds that were found are written",

@@ -7,6 +7,6 @@ REPORTED = reported(
     "fp_pprof_write_stats",
     shared=("value-types",),
     not_representable={
-        "duration": ("duration of more than 64 bits", "durations of more than 64 bits"),
+        "duration": "duration(s) of more than 64 bits",
     },
 )

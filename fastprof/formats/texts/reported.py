@@ -5,14 +5,14 @@ from fastprof.core.reported import reported
 REPORTED = reported(
     shared=("unreadable-lines",),
     repairs={
-        "blank-lines": ("blank line", "blank lines"),
-        "carriage-returns": ("line that ends in a carriage return", "lines that end in a carriage return"),
+        "blank-lines": "blank line(s)",
+        "carriage-returns": "line(s) that (ends|end) in a carriage return",
     },
-    losses={"stacks-without-value": ("stack without a value", "stacks without a value")},
+    losses={"stacks-without-value": "stack(s) without a value"},
     not_representable={
-        "maps-without-stacks": ("value of a map without stacks", "values of maps without stacks"),
-        "memory-figures": ("sample with the sizes of R's heap", "samples with the sizes of R's heap"),
-        "other-lines": ("line that is not part of a stack", "lines that are not part of a stack"),
+        "maps-without-stacks": "value(s) of (a map|maps) without stacks",
+        "memory-figures": "sample(s) with the sizes of R's heap",
+        "other-lines": "line(s) that (is|are) not part of a stack",
     },
     warnings={
         "rounded-shares": "{file}: shares are rounded to 0.1 %, and so are times and bytes; "

@@ -8,7 +8,7 @@ REPORTED = of_samples.REPORTED | reported(
     "fp_trace_event_write",
     shared=("thread-numbers",),
     not_representable={
-        "deep-calls": ("call nested deeper than {depth}, dropped", "calls nested deeper than {depth}, dropped"),
+        "deep-calls": "call(s) nested deeper than {depth}, dropped",
     },
     warnings={
         "shifted-times": "all times are reduced by {shift} ns, so that viewers can resolve nanoseconds",

@@ -6,10 +6,10 @@ REPORTED = reported(
     "fp_dhat",
     shared=("unreadable-lines",),
     repairs={
-        "carriage-returns": ("line that ends in a carriage return", "lines that end in a carriage return"),
+        "carriage-returns": "line(s) that (ends|end) in a carriage return",
     },
     losses={
-        "cut-trees": ("snapshot whose tree is incomplete", "snapshots whose trees are incomplete"),
+        "cut-trees": "snapshot(s) whose tree(s) (is|are) incomplete",
     },
     warnings={
         "larger-than-peak": "{file}: snapshot {largest:,} is read, which is larger than Massif's peak {peak:,}; "

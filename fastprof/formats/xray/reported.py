@@ -7,15 +7,9 @@ REPORTED = reported(
     "fp_xray_write",
     shared=("thread-numbers",),
     not_representable={
-        "function-names": ("function name (XRay logs hold only ids)", "function names (XRay logs hold only ids)"),
-        "shared-function-ids": (
-            "duplicate function id, replaced",
-            "duplicate function ids, replaced",
-        ),
-        "wide-function-ids": (
-            "function id beyond 28 bits, replaced",
-            "function ids beyond 28 bits, replaced",
-        ),
+        "function-names": "function name(s) (XRay logs hold only ids)",
+        "shared-function-ids": "duplicate function id(s), replaced",
+        "wide-function-ids": "function id(s) beyond 28 bits, replaced",
     },
     warnings={
         "unnamed-functions": (
