@@ -7,11 +7,9 @@ from fastprof.core._typing import fp_batch, fp_err, fp_window
 from fastprof.core.allocators import NAMES
 from fastprof.core.c_memory import owned
 from fastprof.core.heap_sums import TYPES, facts_of
-from fastprof.core.log import Log
-from fastprof.core.model import Model, Part
+from fastprof.core.model import Part
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT, Options
-from fastprof.core.source import Source
+from fastprof.core.options import LENIENT
 from fastprof.formats.heaptrack.reported import REPORTED
 
 
@@ -22,10 +20,11 @@ class HeaptrackReader(NativeReader):
     view = "stacks"
     allocator = True
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
-        self._r = owned(lib.fp_heaptrack_new(model.c, options[LENIENT]), "the reader of heaptrack's recordings")
-        self.part = model.add_part(Part(TYPES, extra={"drop_frames": NAMES}))
+    def start(self) -> None:
+        self._r = owned(
+            lib.fp_heaptrack_new(self.model.c, self.options[LENIENT]), "the reader of heaptrack's recordings"
+        )
+        self.part = self.model.add_part(Part(TYPES, extra={"drop_frames": NAMES}))
 
     def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         status = lib.fp_heaptrack_feed(self._r, in_, batch, err)

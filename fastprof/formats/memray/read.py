@@ -8,11 +8,9 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, ClassVar, fp_batch, fp_err, fp_window
 from fastprof.core.c_memory import owned
 from fastprof.core.heap_sums import TYPES, facts_of
-from fastprof.core.log import Log
-from fastprof.core.model import Model, Part
+from fastprof.core.model import Part
 from fastprof.core.native import Answers, NativeReader
-from fastprof.core.options import LENIENT, Options
-from fastprof.core.source import Source
+from fastprof.core.options import LENIENT
 from fastprof.formats.memray.reported import REPORTED
 from fastprof.symbols import DEBUG_DIRS, DEMANGLE, FORCE_SYMBOLS, SYMBOLIZE, SYMBOLS, SYSROOT
 
@@ -34,11 +32,10 @@ class MemrayReader(NativeReader):
     format = "memray"
     view = "stacks"
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
-        self._r = owned(lib.fp_memray_new(model.c, options[LENIENT]), "the reader of memray's captures")
-        version = int.from_bytes(source.head[7:11], "little")
-        self.addresses = source.head[11 if version < 12 else 15 : 16].startswith(b"\1")  # of native frames
+    def start(self) -> None:
+        self._r = owned(lib.fp_memray_new(self.model.c, self.options[LENIENT]), "the reader of memray's captures")
+        version = int.from_bytes(self.source.head[7:11], "little")
+        self.addresses = self.source.head[11 if version < 12 else 15 : 16].startswith(b"\1")  # of native frames
 
     def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         status = lib.fp_memray_feed(self._r, in_, batch, err)

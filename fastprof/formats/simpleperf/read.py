@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import fp_batch, fp_err, fp_window
 from fastprof.core.c_memory import owned
-from fastprof.core.log import Log
 from fastprof.core.messages import counted
-from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT, Options
-from fastprof.core.source import Source
+from fastprof.core.options import LENIENT
 from fastprof.formats.simpleperf.reported import REPORTED
 
 
@@ -26,9 +24,8 @@ class SimpleperfReader(NativeReader):
     renews_stacks = True
     addresses = True
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
-        self._r = owned(lib.fp_simpleperf_new(model.c, options[LENIENT]), "the reader")
+    def start(self) -> None:
+        self._r = owned(lib.fp_simpleperf_new(self.model.c, self.options[LENIENT]), "the reader")
 
     def ranges(self) -> Iterator[tuple[int, int | None]]:
         """The input twice: names come last."""

@@ -12,11 +12,9 @@ from fastprof.core._typing import NamedTuple, fp_batch, fp_err, fp_window
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import FormatError, check
 from fastprof.core.folder import File
-from fastprof.core.log import Log
-from fastprof.core.model import Model, Part
+from fastprof.core.model import Part
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT, Options
-from fastprof.core.source import Source
+from fastprof.core.options import LENIENT
 from fastprof.core.tar import members
 from fastprof.formats.uftrace import MAGIC
 from fastprof.formats.uftrace.arguments import MOST_PATTERNS, Arguments
@@ -59,17 +57,18 @@ class UftraceReader(NativeReader):
     format = "uftrace"
     view = "timeline"
 
-    def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        super().__init__(source, model, options, log)
-        self._r = owned(lib.fp_uftrace_new(model.c, options[LENIENT]), "the reader of uftrace")
-        files = members(source, (lambda: log.count(REPORTED["damaged-archives"])) if options[LENIENT] else None)
+    def start(self) -> None:
+        self._r = owned(lib.fp_uftrace_new(self.model.c, self.options[LENIENT]), "the reader of uftrace")
+        files = members(
+            self.source, (lambda: self.log.count(REPORTED["damaged-archives"])) if self.options[LENIENT] else None
+        )
         below = min((os.path.dirname(f.name) for f in files if os.path.basename(f.name) == "info"), default="")
         self._files = {os.path.basename(f.name): f for f in files if os.path.dirname(f.name) == below}
         self._file = ""  # that is being read
         self._texts: dict[str, str] = {}
         head, info = self._bytes("info", 0, _HEAD), self._bytes("info", _HEAD).decode("utf-8", "surrogateescape")
         if head[:8] != MAGIC or len(head) < _HEAD:
-            raise FormatError(source.name, self.format, "the directory has no file info of uftrace", offset=0)
+            raise FormatError(self.source.name, self.format, "the directory has no file info of uftrace", offset=0)
         if head[8:12] != b"\4\0\0\0" or head[14] != 1:
             what = f"version {int.from_bytes(head[8:12], 'little')} or its byte order, expected 4 and little-endian"
             raise FormatError(self._where("info"), self.format, what, offset=8, code=int(lib.FP_E_VERSION))
@@ -85,10 +84,10 @@ class UftraceReader(NativeReader):
         self._own: list[tuple[int, int]] = []  # those of the thread
         self._symbols: dict[str, Symbols] = {}
         self._read_tasks()
-        self._input = model.input()
+        self._input = self.model.input()
         self._refused: set[str] = set()
         part = Part(command=_bytes(self._info.get("cmdline", "")), extra={"ticks_per_second": 1_000_000_000})
-        self.part = model.add_part(part)
+        self.part = self.model.add_part(part)
 
     def _text(self, name: str) -> str:
         """A small file, all of it.  While ranges are read, only those that were read ahead."""
