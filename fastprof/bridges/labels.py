@@ -1,7 +1,5 @@
 """Which labels samples keep, and which keep rows separate: `--labels` and `--per-thread`."""
 
-from __future__ import annotations
-
 from fastprof.bridges import INPUT_LABELS, LABELS, PER_THREAD
 from fastprof.bridges.reported import REPORTED
 from fastprof.core._typing import Any

@@ -1,7 +1,5 @@
 """When sums of stacks have to make room."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from fastprof.core._c import ffi, lib

@@ -1,7 +1,5 @@
 """The rows of an input that options select, with its labels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fastprof.bridges import SELECT

@@ -1,8 +1,6 @@
 """The options that choose roots, hide functions and collapse frames, in the order in which they apply (rows/focus.py,
 rows/transform.py)."""
 
-from __future__ import annotations
-
 from fastprof.core._typing import Any
 from fastprof.core.options import Option, Pattern, Switch, Text
 

@@ -1,7 +1,5 @@
 """Reads samples of Chrome's traces, and V8's CPU profiles (csrc/chrome/samples.h): rooms declare the formats."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from fastprof.chrome.reported import REPORTED

@@ -1,7 +1,5 @@
 """The command line: one module per verb, imported when the verb is used."""
 
-from __future__ import annotations
-
 import atexit
 import gc
 import io

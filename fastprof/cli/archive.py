@@ -1,7 +1,5 @@
 """fastprof archive: several profiles in one file."""
 
-from __future__ import annotations
-
 import argparse
 import os
 from collections.abc import Iterable, Iterator

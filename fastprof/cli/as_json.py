@@ -3,8 +3,6 @@
 Each document states its schema first: {"schema": "fastprof/top/1", ...}.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Iterable, Mapping

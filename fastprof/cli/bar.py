@@ -1,8 +1,5 @@
 """A progress bar."""
 
-from __future__ import annotations
-
-import sys
 import time
 from threading import Event, Thread
 

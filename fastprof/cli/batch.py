@@ -1,7 +1,5 @@
 """fastprof batch: many files, each converted to its own output, or added to an archive."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -1,7 +1,5 @@
 """fastprof convert: any profile into any other format."""
 
-from __future__ import annotations
-
 import argparse
 
 from fastprof import plan

@@ -4,8 +4,6 @@
  "format": "pprof", "offset": 7, "line": null, "advice": "--lenient reads what can be understood, and counts losses"}
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from fastprof.cli.as_json import document, json_text

@@ -1,7 +1,5 @@
 """fastprof formats: the formats, or the details of one."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

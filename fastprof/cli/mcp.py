@@ -1,7 +1,5 @@
 """fastprof mcp: verbs as tools of a Model Context Protocol server, over standard input and output."""
 
-from __future__ import annotations
-
 import argparse
 import os
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """fastprof merge: the sums of many profiles."""
 
-from __future__ import annotations
-
 import argparse
 
 from fastprof.cli import arguments

@@ -1,7 +1,5 @@
 """-O NAME=VALUE: options of one format."""
 
-from __future__ import annotations
-
 import argparse
 
 from fastprof.cli.arguments import ANY

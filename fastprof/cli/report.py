@@ -1,7 +1,5 @@
 """fastprof report: write an interactive HTML report."""
 
-from __future__ import annotations
-
 import argparse
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """fastprof sql: query profiles with SQL."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import signal

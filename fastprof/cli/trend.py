@@ -1,7 +1,5 @@
 """fastprof trend: which functions changed, and since when."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from contextlib import suppress

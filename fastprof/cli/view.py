@@ -1,7 +1,5 @@
 """fastprof view: open a profile in the browser."""
 
-from __future__ import annotations
-
 import argparse
 import webbrowser
 from pathlib import Path

@@ -4,8 +4,6 @@ Readers of heaps set `drop_frames`, as pprof does: viewers then leave out an all
 call it.  Its other frames, and those without a name, are known by their object.
 """
 
-from __future__ import annotations
-
 from fastprof.core import lazy_re as re
 from fastprof.core.options import Option, Switch
 

@@ -1,7 +1,5 @@
 """C objects that live as long as Python refers to them, and their addresses."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib

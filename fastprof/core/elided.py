@@ -1,7 +1,5 @@
 """Long names of functions without their arguments or template arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from fastprof.core import lazy_re as re

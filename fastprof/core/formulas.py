@@ -9,8 +9,6 @@ inherited event itself.  A formula with a stray character or an unknown name has
 no value; KCachegrind would ignore that part of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from fastprof.core import lazy_re as re

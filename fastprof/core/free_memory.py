@@ -1,7 +1,5 @@
 """How much memory is available without swapping."""
 
-from __future__ import annotations
-
 import os
 
 

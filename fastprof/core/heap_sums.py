@@ -1,7 +1,5 @@
 """Sums of allocations by stack (csrc/core/heap_sums.h): their value types, and memory over time."""
 
-from __future__ import annotations
-
 from fastprof.core._typing import Any, fp_heap_sums
 from fastprof.core.model import ValueType
 

@@ -1,7 +1,5 @@
 """Batches that are read before it is known how to use them, in an unnamed temporary file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fastprof.core._c import ffi

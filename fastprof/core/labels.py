@@ -1,7 +1,5 @@
 """Labels of samples as text: the same in tables, pages and frames."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from fastprof.core._c import ffi, lib

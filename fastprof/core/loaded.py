@@ -1,7 +1,5 @@
 """Modules by name, and shallow copies: `importlib` and `copy` do both, but import much."""
 
-from __future__ import annotations
-
 import sys
 
 from fastprof.core._typing import Any, T

@@ -5,8 +5,6 @@ appears with a mark in it, which its process locks: without a mark it is somebod
 descriptor, and only files with the names of its kind are removed from it.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

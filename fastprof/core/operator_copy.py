@@ -1,7 +1,5 @@
 """Lets an operator change parts for the code after it, while the reader keeps working with its own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from fastprof.core.model import Batch, Model, Part

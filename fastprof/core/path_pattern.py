@@ -3,8 +3,6 @@
 dumps/{host}/{service}-{date}.prof    dumps/web1/api-0314.prof    host=web1, service=api, date=0314
 """
 
-from __future__ import annotations
-
 from fastprof.core import lazy_re as re
 
 _TOKEN = re.compile(r"\{(\w+)\}|(\*\*|\*|\?)")

@@ -7,8 +7,6 @@ other would wait for the network twice per object:
                        ----------------        small ones are kept for the second time, up to MOST bytes in all
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from threading import Condition
 

@@ -1,7 +1,5 @@
 """Results as text: the table that the command of a verb prints."""
 
-from __future__ import annotations
-
 from fastprof.core._typing import Any
 from fastprof.core.loaded import loaded
 

@@ -8,8 +8,6 @@ range(a, b)          a whole number in this range
                      `str` their values are not checked
 """
 
-from __future__ import annotations
-
 from fastprof.core._schema import fits as fits
 from fastprof.core._typing import Any
 

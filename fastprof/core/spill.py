@@ -1,7 +1,5 @@
 """Data that does not fit into memory, in an unnamed temporary file."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 

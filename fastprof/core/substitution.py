@@ -7,8 +7,6 @@ first; i, ignore case.
     s/(\w+)::/$1./     a::b::c   becomes   a.b::c
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The files of an input: a directory, a tar of one, or a single file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from fastprof.core._c import lib

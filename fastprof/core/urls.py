@@ -1,7 +1,5 @@
 """URLs of remote objects.  core/remote.py opens them."""
 
-from __future__ import annotations
-
 from fastprof.core._typing import Any
 
 CLOUDS = ("s3", "gs", "az")

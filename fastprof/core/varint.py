@@ -1,7 +1,5 @@
 """LEB128: seven bits a byte, the lowest first, the top bit set if more follow."""
 
-from __future__ import annotations
-
 
 def varint(n: int) -> bytes:
     """A number of 64 bits; a negative one is taken modulo 2^64."""

@@ -5,8 +5,6 @@ The registrations that may lead to an input, by what `heads.py` states, are impo
 nothing heavy. CONTRIBUTING.md explains how to add one.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from functools import cache

@@ -1,7 +1,5 @@
 """Formats that fastprof does not read, with advice for each.  Imported only for that error."""
 
-from __future__ import annotations
-
 import re
 
 from fastprof.core.messages import Message, joined

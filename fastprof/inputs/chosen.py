@@ -9,8 +9,6 @@ rows of each input first pass through a plan of its own:
     p   stacks ── select 2 ──┴── compared
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from fastprof import plan

@@ -1,7 +1,5 @@
 """Inputs that become an archive before they are read: tables of rows, and files of plug-ins."""
 
-from __future__ import annotations
-
 import io
 from typing import cast
 

@@ -1,7 +1,5 @@
 """Copies an input that can be read only once, for verbs that read it several times."""
 
-from __future__ import annotations
-
 import sys
 
 from fastprof.core._typing import Any

@@ -1,7 +1,5 @@
 """Profiles that are made here: written as an archive on the way, which is an input like any other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from fastprof.core._typing import Any

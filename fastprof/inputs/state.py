@@ -1,7 +1,5 @@
 """Stores as inputs: opens them, and pins them while other processes change them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress

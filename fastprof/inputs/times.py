@@ -1,8 +1,6 @@
 """Resolves filters that need the whole input, which is read twice: relative time ranges (--time-range 10%:20%) and
 names of threads."""
 
-from __future__ import annotations
-
 from fastprof.core import times
 from fastprof.core._typing import Any
 from fastprof.core.branches import BRANCHES

@@ -4,8 +4,6 @@ A piece is a profile compressed by another process for a store: an archive with 
 be stored against sections of the store.  `Adding.add_piece` copies them.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from functools import lru_cache

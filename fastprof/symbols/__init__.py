@@ -1,7 +1,5 @@
 """Names for addresses.  This file has options and a constant, and imports nothing heavy."""
 
-from __future__ import annotations
-
 from fastprof.core.options import FilePath, FolderPath, Option, Switch, Words
 
 DELETED = " (deleted)"  # the kernel's suffix of paths whose files are gone

@@ -1,7 +1,5 @@
 """Caches of files and folders that a process read: a batch of profiles reads their program once."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Hashable

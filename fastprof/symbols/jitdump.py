@@ -1,7 +1,5 @@
 """JIT-compiled code with lines: jit-PID.dump (csrc/symbols/jitdump.h)."""
 
-from __future__ import annotations
-
 import mmap
 import os
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Lists of symbols inside profiles: `0x40052c main`, or of Java `0x1 a.B.c (B.java:12)`."""
 
-from __future__ import annotations
-
 from fastprof.core import lazy_re as re
 
 SYMBOL_LINE = rb"\s*0x([0-9a-fA-F]{1,16})\s+(.*)$"  # address and name

@@ -1,7 +1,5 @@
 """Maps of JIT-compiled code: perf-PID.map."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 

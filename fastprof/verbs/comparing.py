@@ -1,7 +1,5 @@
 """Two profiles in a comparison, for `diff` and the page: finds the functions that are the same."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import chain
 

@@ -1,7 +1,5 @@
 """Checks that many outputs get distinct paths below one folder."""
 
-from __future__ import annotations
-
 import os
 import unicodedata
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """An output is none of the files that are read."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterable, Iterator

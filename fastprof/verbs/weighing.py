@@ -5,8 +5,6 @@ merge dumps/ --weight zone=eu=2                      samples with the label zone
 merge dumps/ --normalize                             the totals of all inputs become the largest one
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The options of verbs/weighing.py, which is imported if one is given."""
 
-from __future__ import annotations
-
 from fastprof import plan
 from fastprof.core._typing import Any
 from fastprof.core.options import Option, Pair, Switch

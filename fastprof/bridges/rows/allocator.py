@@ -6,8 +6,6 @@ For verbs that rank and show: in a heap profile every cost is malloc's.  Convers
 Stacks of nothing but the allocator's frames stay.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from fastprof.bridges.rows.reported import REPORTED

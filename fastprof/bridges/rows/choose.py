@@ -10,8 +10,6 @@ Some formats hold either one value type or certain ones together (Capabilities.t
 first part has them and the user named none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import chain
 

@@ -9,8 +9,6 @@ If several give the same key, the later in this list applies; a sample's own lab
 all rows.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable, Iterator, Mapping
 

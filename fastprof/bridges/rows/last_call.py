@@ -7,8 +7,6 @@ Kept: all values, the last call, and functions that are inlined in it.  Lost: it
 the innermost function.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from fastprof.bridges.rows.reported import REPORTED

@@ -6,8 +6,6 @@
 Lost: which functions below the limit have the cost.  It is counted, with a warning.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from fastprof.bridges import MAX_DEPTH

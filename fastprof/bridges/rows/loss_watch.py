@@ -1,7 +1,5 @@
 """What the pipelines of a plan share while their rows pass through."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from fastprof.bridges import RENAME_VALUES, TAGLEAF, TAGROOT

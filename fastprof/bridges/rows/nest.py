@@ -7,8 +7,6 @@ For formats that draw calls, which would be wrong after a missing entry or exit.
 the stack machine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from fastprof.bridges import TIME_UNIT

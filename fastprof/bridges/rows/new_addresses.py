@@ -1,7 +1,5 @@
 """The names of new addresses of a model: `rows.symbolize` imports it with the first address."""
 
-from __future__ import annotations
-
 import bisect
 import struct
 from array import array

@@ -8,8 +8,6 @@ that they are (fp_same_function); `Model.function_texts` tells those with equal 
 Lost: addresses, lines and, in a target with files, objects, which are counted; which functions were inlined.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from fastprof.bridges.rows.reported import REPORTED

@@ -8,8 +8,6 @@ Functions that get the same name in the same file and object are merged.  Lost: 
 a renamed function.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 
 from fastprof.bridges import LONGEST_NAME, MOD_FILENAME, MOD_FUNCNAME, MOD_OBJECT

@@ -10,8 +10,6 @@ Threads likewise, with `--per-thread`, for formats that hold neither labels nor 
     main > f  {thread 8 of srv, 7}         srv (7): thread 8 > main > f
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 

@@ -8,8 +8,6 @@ docs/filters.md has the rule, tests/support/transforms.json examples.  Of a grap
 hidden functions among their callers.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

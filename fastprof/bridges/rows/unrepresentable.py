@@ -5,8 +5,6 @@ writers count the rows that they drop.  Attributes of functions, objects, thread
 last row, by entry, not by row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from fastprof.bridges import names_processes

@@ -5,8 +5,6 @@ b.callgrind  Ir             --union: Ir Dr, where b's Dr is 0       --intersect:
                             diff compares Ir, and warns that b has no Dr
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from fastprof.bridges import INTERSECT, UNION, VALUE

@@ -9,8 +9,6 @@ As the old side, the first heap is compared with what the later one has in use. 
 what was allocated and what is in use.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from fastprof.bridges import INTERSECT, UNION

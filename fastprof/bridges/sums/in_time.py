@@ -8,8 +8,6 @@
 Rows without a time come first; equal ones are added up.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 
 from fastprof.bridges.sums.reported import REPORTED

@@ -3,8 +3,6 @@
 Without it, ids that a writer takes from the model would depend on the order of the inputs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from fastprof.core._c import ffi, lib

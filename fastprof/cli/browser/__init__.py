@@ -1,7 +1,5 @@
 """`fastprof view --tui`: browse a profile, or two compared, in the terminal (verbs/browse.py), with textual."""
 
-from __future__ import annotations
-
 import sys
 
 from fastprof.core._typing import Any

@@ -1,7 +1,5 @@
 """The columns of figures before the names: shares and costs, of two profiles their difference."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from fastprof.cli.browser.lines import LESS, MORE, Part, padded

@@ -1,7 +1,5 @@
 """Functions with their costs, and the callers and callees of one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from fastprof.cli.browser.figures import Figures

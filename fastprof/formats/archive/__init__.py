@@ -1,7 +1,5 @@
 """The fastprof archive: profiles compressed, checksummed and indexed.  See docs/formats/archive.md."""
 
-from __future__ import annotations
-
 from fastprof.core.engine import NO, STACKS_AT_A_TIME, SURE, Capabilities, Format
 from fastprof.core.options import Option, Text, Whole
 

@@ -3,8 +3,6 @@
 Both directions check the declarations in core/model.py, so everything written can be read.
 """
 
-from __future__ import annotations
-
 from fastprof.core._typing import Any
 from fastprof.core.model import EXTRA, FIELDS, MAX_VALUE_TYPES, Part
 from fastprof.core.schema import mismatch

@@ -1,7 +1,5 @@
 """Tables that several profiles share, and which profiles these are.  docs/formats/archive.md describes the sections."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterable
 

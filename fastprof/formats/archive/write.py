@@ -4,8 +4,6 @@ sections.py makes sections, csrc/archive/archive.h the columns of a chunk, store
 docs/formats/archive.md describes the bytes.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 from fastprof.core._c import ffi, lib

@@ -7,8 +7,6 @@ their offsets and their bytes.  A dictionary that has grown is written whole, be
 Source: github.com/apache/arrow, docs/source/format/Columnar.rst.
 """
 
-from __future__ import annotations
-
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.arrow_column import WIDTHS, ArrowColumn, Texts

@@ -10,8 +10,6 @@ statistics are those of the chunk.
 Source: github.com/apache/parquet-format.
 """
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Reads and writes Cachegrind profiles."""
 
-from __future__ import annotations
-
 from fastprof.core.c_memory import address_of
 from fastprof.core.engine import Writer
 from fastprof.core.model import Batch, Part

@@ -1,7 +1,5 @@
 """Reads Callgrind profiles: header lines here, all others in _lexer.pyx."""
 
-from __future__ import annotations
-
 from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import fp_batch, fp_err, fp_window

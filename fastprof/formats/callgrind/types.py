@@ -9,8 +9,6 @@ Bytes other than letters, digits and `_.-~` are written `%2F`.  Only fastprof wr
 they do not fit the events, they are descriptions like any other.
 """
 
-from __future__ import annotations
-
 from fastprof.core import lazy_re as re
 from fastprof.core.model import Part, ValueType
 from fastprof.core.parts import default_value, labels_of

@@ -1,7 +1,5 @@
 """Writes Callgrind profiles (csrc/callgrind/write.h)."""
 
-from __future__ import annotations
-
 from fastprof.core.c_memory import address_of
 from fastprof.core.engine import Writer
 from fastprof.core.log import Log

@@ -1,7 +1,5 @@
 """Reads profiles of the Firefox Profiler (csrc/firefox/read.h)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fastprof.core import lazy_re as re

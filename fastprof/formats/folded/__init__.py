@@ -1,7 +1,5 @@
 """Folded (collapsed) stacks: a line of text for each stack.  See docs/formats/folded.md."""
 
-from __future__ import annotations
-
 from fastprof.core import lazy_re as re
 from fastprof.core.engine import MAYBE, NO, Capabilities, Format
 from fastprof.core.options import Option, Switch, Text, Whole

@@ -1,7 +1,5 @@
 """Writes folded stacks (csrc/folded/write.h)."""
 
-from __future__ import annotations
-
 from fastprof.core._c import ffi, lib
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Writer

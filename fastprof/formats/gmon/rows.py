@@ -1,7 +1,5 @@
 """Readers that know the rows of a graph once the whole input is read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fastprof.core._c import lib

@@ -10,8 +10,6 @@
 Source: binutils' gprof/hist.c, gprof/cg_print.c.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator

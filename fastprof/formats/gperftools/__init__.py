@@ -1,7 +1,5 @@
 """gperftools CPU profiles.  See docs/formats/gperftools.md."""
 
-from __future__ import annotations
-
 from fastprof.core.engine import MAYBE, NO, SURE, Capabilities, Format
 from fastprof.core.model import ValueType
 from fastprof.core.options import INT64, Option, Switch, Whole

@@ -1,7 +1,5 @@
 """Reads gperftools CPU profiles (csrc/gperftools/read.h)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fastprof.core import lazy_re as re

@@ -1,7 +1,5 @@
 """Writes gperftools CPU profiles (csrc/gperftools/write.h)."""
 
-from __future__ import annotations
-
 import sys
 
 from fastprof.core._c import ffi, lib

@@ -8,8 +8,6 @@
 A globalTid has the process in bits 24 to 47 and the thread in bits 0 to 23.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Reads SQLite databases of GPU profilers: rows become calls of threads and streams (csrc/core/span_sink.h)."""
 
-from __future__ import annotations
-
 import sqlite3
 import struct
 from collections.abc import Iterator

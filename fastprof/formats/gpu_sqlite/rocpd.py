@@ -10,8 +10,6 @@ Ids of processes, threads, agents, streams and kernels are those of tables rocpd
 Source: rocprofiler-sdk's share/rocprofiler-sdk-rocpd/rocpd_tables.sql; rocmProfileData's schema_data.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """Reads recordings of heaptrack (csrc/heaptrack/read.h)."""
 
-from __future__ import annotations
-
 from fastprof.core._c import lib
 from fastprof.core._typing import fp_batch, fp_err, fp_window
 from fastprof.core.allocators import NAMES

@@ -1,7 +1,5 @@
 """Reads flight recordings (csrc/jfr/read.h)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 

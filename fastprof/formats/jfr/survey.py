@@ -1,7 +1,5 @@
 """The survey of a flight recording: what is in its chunks, before they are read."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Generator, Iterator
 

@@ -1,7 +1,5 @@
 """Reads Austin's MOJO (csrc/mojo/read.h)."""
 
-from __future__ import annotations
-
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import fp_batch
 from fastprof.core.c_memory import owned

@@ -1,7 +1,5 @@
 """OProfile sessions and sample files.  See docs/formats/oprofile.md."""
 
-from __future__ import annotations
-
 import os
 
 from fastprof.core.engine import MAYBE, NO, SURE, Format

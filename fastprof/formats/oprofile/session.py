@@ -1,7 +1,5 @@
 """A session's other files: statistics, and the data layout of the machine that wrote it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 

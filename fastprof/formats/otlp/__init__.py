@@ -1,7 +1,5 @@
 """OpenTelemetry profiles (OTLP).  See docs/formats/otlp.md."""
 
-from __future__ import annotations
-
 from fastprof.core.engine import MAYBE, NO, PPROF_FIELDS, SURE, Capabilities, Format
 from fastprof.core.options import Option, Words
 

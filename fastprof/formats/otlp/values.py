@@ -1,7 +1,5 @@
 """Attribute values that are neither text nor integers, as text."""
 
-from __future__ import annotations
-
 import struct
 
 from fastprof.core._typing import Any

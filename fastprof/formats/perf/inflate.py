@@ -1,7 +1,5 @@
 """Records compressed by `perf record -z`: a zstandard stream, cut anywhere, whose frame never ends."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fastprof.core._typing import Any

@@ -1,7 +1,5 @@
 """Names of events that a recording does not name, as perf composes them."""
 
-from __future__ import annotations
-
 from fastprof.formats.perf.container import Attr
 
 HARDWARE, SOFTWARE, TRACEPOINT, CACHE, RAW, BREAKPOINT = range(6)

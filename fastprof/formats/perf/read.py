@@ -1,7 +1,5 @@
 """Reads perf.data (csrc/perf/read.h)."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 

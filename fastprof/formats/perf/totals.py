@@ -1,7 +1,5 @@
 """What the log says of a recording once it is read."""
 
-from __future__ import annotations
-
 from fastprof.core._c import lib
 from fastprof.core._typing import fp_perf_reader
 from fastprof.core.log import Log

@@ -1,7 +1,5 @@
 """The text of `perf script`: a sample's process, time and event, then its frames.  See docs/formats/perf-script.md."""
 
-from __future__ import annotations
-
 from fastprof.core import lazy_re as re
 from fastprof.core.branches import BRANCHES
 from fastprof.core.engine import MAYBE, NO, SURE, Format

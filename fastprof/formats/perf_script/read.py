@@ -1,7 +1,5 @@
 """Reads the text of `perf script` (_lexer.pyx)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from fastprof.core._c import lib

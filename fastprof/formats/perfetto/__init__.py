@@ -1,7 +1,5 @@
 """Perfetto traces: a protocol buffer of packets.  See docs/formats/perfetto.md."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fastprof.core.engine import MAYBE, NO, Budget, Capabilities, Format

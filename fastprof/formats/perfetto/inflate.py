@@ -1,7 +1,5 @@
 """Compressed packets: deflate, in pieces of bounded size."""
 
-from __future__ import annotations
-
 import zlib
 
 _PIECE = 1 << 18

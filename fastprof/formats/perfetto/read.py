@@ -1,7 +1,5 @@
 """Reads Perfetto traces (csrc/perfetto/read.h)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from json import dumps
 

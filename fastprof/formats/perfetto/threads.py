@@ -1,7 +1,5 @@
 """Threads of a trace in the model (fp_perfetto_place in csrc/perfetto/read.h)."""
 
-from __future__ import annotations
-
 from fastprof.core._c import lib
 from fastprof.core._typing import fp_perfetto_place
 from fastprof.core.model import Part

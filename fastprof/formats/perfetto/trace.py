@@ -1,7 +1,5 @@
 """The decoder of a trace (csrc/perfetto/read.h), and its requests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from fastprof.core._c import ffi, lib

@@ -1,7 +1,5 @@
 """Writes timelines as Perfetto traces (csrc/perfetto/write.h)."""
 
-from __future__ import annotations
-
 from fastprof.core._c import lib
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Writer

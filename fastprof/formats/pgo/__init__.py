@@ -1,7 +1,5 @@
 """Profiles that compilers read: LLVM's and AutoFDO's.  See docs/pgo.md."""
 
-from __future__ import annotations
-
 from fastprof.core import lazy_re as re
 from fastprof.core.branches import NAMES
 from fastprof.core.engine import NO, SURE, Capabilities, Format

@@ -18,8 +18,6 @@ each 128th of the sum of all counts, how many of the largest ones make it up, an
 Source: gcc/auto-profile.cc, gcc/gcov-io.cc; AutoFDO's profile_reader.cc.
 """
 
-from __future__ import annotations
-
 import struct
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Reads BOLT's fdata (csrc/pgo/fdata.h)."""
 
-from __future__ import annotations
-
 import re
 
 from fastprof.core._c import lib

@@ -1,7 +1,5 @@
 """Writes profiles for compilers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib

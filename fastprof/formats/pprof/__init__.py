@@ -8,8 +8,6 @@ are `comments`, and `extra` has, if the profile has them,
     default_sample_type (str)
 """
 
-from __future__ import annotations
-
 from fastprof.core.engine import MAYBE, NO, PPROF_FIELDS, Capabilities, Format
 from fastprof.core.options import INT64, Option, Switch, Text, Whole
 

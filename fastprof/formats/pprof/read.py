@@ -1,7 +1,5 @@
 """Reads pprof's profile.proto (csrc/pprof/read.h)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib

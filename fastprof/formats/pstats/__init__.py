@@ -1,7 +1,5 @@
 """Profiles of Python's cProfile and profile modules, which pstats reads.  See docs/formats/pstats.md."""
 
-from __future__ import annotations
-
 from fastprof.core import lazy_re as re
 from fastprof.core.engine import MAYBE, NO, SURE, Capabilities, Format
 from fastprof.core.model import ValueType

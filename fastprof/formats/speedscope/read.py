@@ -1,7 +1,5 @@
 """Reads speedscope's JSON (csrc/speedscope/read.h)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 

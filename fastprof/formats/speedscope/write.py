@@ -1,7 +1,5 @@
 """Writes speedscope's JSON: samples of stacks, calls of timelines (csrc/speedscope/write.h)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from fastprof.core._c import ffi, lib

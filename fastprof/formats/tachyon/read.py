@@ -1,7 +1,5 @@
 """Reads recordings of Python's profiling.sampling (csrc/tachyon/read.h)."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Reads Trace Event JSON (csrc/trace_event/read.h)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from fastprof.chrome.samples import SamplesReader, count_ends

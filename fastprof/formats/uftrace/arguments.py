@@ -7,8 +7,6 @@ With --auto-args, those of functions with debug information are in NAME.dbg inst
 Source: uftrace's utils/argspec.c and utils/fstack.c.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Reads DHAT profiles (csrc/valgrind/dhat.h)."""
 
-from __future__ import annotations
-
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, fp_batch, fp_err, fp_window
 from fastprof.core.allocators import NAMES

@@ -1,7 +1,5 @@
 """The text of a frame, as Valgrind prints it in Massif's trees and DHAT's frame table."""
 
-from __future__ import annotations
-
 from fastprof.core import lazy_re as re
 from fastprof.core.model import Model
 

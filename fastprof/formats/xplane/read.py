@@ -1,7 +1,5 @@
 """Reads profiles of XLA (csrc/xplane/read.h)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fastprof.core._c import lib

@@ -1,7 +1,5 @@
 """Writes timelines as XRay FDR version 5 logs (csrc/xray/write.h)."""
 
-from __future__ import annotations
-
 import re
 
 from fastprof.core._c import ffi, lib

@@ -1,7 +1,5 @@
 """The instructions of functions, by llvm-objdump or objdump."""
 
-from __future__ import annotations
-
 import os
 import re
 import select

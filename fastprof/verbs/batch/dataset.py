@@ -1,7 +1,5 @@
 """Earlier outputs in a folder of tables, which other programs read as one: what a run may add to them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Set
 from contextlib import suppress

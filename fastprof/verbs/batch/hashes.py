@@ -3,8 +3,6 @@
 A set of a million paths takes 150 MB, and most batches only need to know that no two are equal.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Set
 

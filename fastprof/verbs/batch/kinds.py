@@ -1,7 +1,5 @@
 """Values that only options of a batch take."""
 
-from __future__ import annotations
-
 from fastprof.core._typing import Any
 from fastprof.core.options import Kind, Whole
 

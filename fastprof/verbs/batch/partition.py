@@ -7,8 +7,6 @@ DuckDB, Polars and Spark read the folders as columns.  Spark wants the files dir
 escaped.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable

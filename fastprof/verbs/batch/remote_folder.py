@@ -7,8 +7,6 @@ An object cannot be appended to, so each piece of a manifest is an object of its
 Readers put the pieces together in a temporary folder, in which manifests lie as in a folder of files.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import time

@@ -4,8 +4,6 @@ Objects cannot be appended to: the store and the records of its batches are copi
 batch has added is uploaded at its end, the store first, whole or not at all.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 Each of many shards reads the whole plan, so it is read line by line: a shard keeps its files, and a hash of each name.
 """
 
-from __future__ import annotations
-
 import heapq
 import io
 import json

@@ -4,8 +4,6 @@ Within a task, the process of a pool runs the jobs, because a file may crash its
 whole task.  The pool outlives the task: starting a process takes 0.3 s, and its symbols serve the next task.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

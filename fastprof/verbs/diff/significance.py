@@ -9,8 +9,6 @@ Of many functions some differ by chance.  The procedure of Benjamini and Hochber
 reported functions below `alpha`: of m sorted p the first k are kept, for the largest k with p[k] <= alpha * k / m.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import exp, lgamma, log, log1p
 

@@ -1,8 +1,6 @@
 """Kinds of work that stand out in a profile, by the names of functions: waiting, locks, allocator, garbage collector,
 kernel.  A function may be of several kinds."""
 
-from __future__ import annotations
-
 import re
 
 from fastprof.core import allocators

@@ -5,8 +5,6 @@ For `select sum(self) from spans where profile like 'web%' and thread = 7 and se
 before any is opened.  DuckDB applies all conditions anyway, so a condition that is not understood is only slower.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping

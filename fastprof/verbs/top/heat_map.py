@@ -1,7 +1,5 @@
 """A matrix as a heat map: a page without scripts."""
 
-from __future__ import annotations
-
 from html import escape
 
 from fastprof.core.errors import printable

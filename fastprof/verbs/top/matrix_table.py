@@ -4,8 +4,6 @@ name  file  object  median  outlier  share  difference  web1  web2  web3
 f     a.c           0.09    web2     0.40         0.31    90   600    80
 """
 
-from __future__ import annotations
-
 from fastprof.bridges.rows.as_table import Rows, unused, utf8
 from fastprof.core.model import ValueType
 from fastprof.verbs.cells import Columns

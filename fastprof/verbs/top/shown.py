@@ -1,7 +1,5 @@
 """A result of `top` as columns, as an Arrow stream, and as HTML for notebooks."""
 
-from __future__ import annotations
-
 import os
 
 from fastprof.core._typing import Any

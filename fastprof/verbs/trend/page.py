@@ -1,8 +1,6 @@
 """The findings of a trend as a page without scripts of its own: a chart each, the profiles before and after compared,
 and a heat map of functions over time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from html import escape
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Reads the profiles of a trend: together where their sums are kept together, else one by one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from fastprof import bridges
