@@ -17,6 +17,9 @@
 #include "ends/context_labels.h"
 #include "ends/context_times.h"
 
+/* Samples whose contexts are looked up at the same time, so that they wait for memory together. */
+enum { FP_CONTEXT_LANES = 32 };
+
 struct fp_contexts {
     uint32_t n_values;
     uint32_t lanes; /* set by fp_contexts_new; tests set 1, which adds contexts one after the other */

@@ -1,5 +1,6 @@
 """A progress bar."""
 
+import sys
 import time
 from threading import Event, Thread
 

@@ -67,9 +67,9 @@ def found(model: Model, contexts: Any) -> Costs:
 def added(model: Model, of: list[Sample], capacity: int, lanes: int, most: int) -> Any:
     """Contexts, of which at most `most` are kept after each batch."""
     err, columns = ffi.new("struct fp_err *"), ffi.new("uint32_t[]", [0, 1])
-    contexts = owned(lib.fp_contexts_new(), lib.fp_contexts_free, "the context tree")
+    contexts = owned(lib.fp_contexts_new(), "the context tree")
     contexts.lanes = lanes
-    project = owned(lib.fp_project_new(model.c, 1, 1), lib.fp_project_free, "the call graph")
+    project = owned(lib.fp_project_new(model.c, 1, 1), "the call graph")
     assert lib.fp_project_set_values(project, 2) == 0
     for number, batch in enumerate(profiles.stacks(model, of, capacity)):
         assert lib.fp_project_put(project, batch.c, columns, err) == lib.FP_DONE

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gc
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,11 +13,13 @@ from fastprof.core.model import Model
 from tests.support.paths import CORPUS
 
 
-def test_what_is_owned_is_freed_with_its_last_reference() -> None:
-    freed = []
-    made = ffi.new("int *", 7)
-    mine = owned(made, "a number")
-    assert (mine[0], freed) == (7, [])
+@pytest.mark.parametrize("end", ["free", "clear"])
+def test_what_is_owned_is_freed_with_its_last_reference(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    freed: list[object] = []
+    monkeypatch.setattr("fastprof.core.c_memory.lib", SimpleNamespace(**{f"fp_buf_{end}": freed.append}))
+    made = ffi.new("struct fp_buf *")
+    mine = owned(made, "a buffer")
+    assert (mine.n, freed) == (0, [])
     del mine
     gc.collect()
     assert freed == [made]

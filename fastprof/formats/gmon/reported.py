@@ -7,6 +7,7 @@ REPORTED = reported(
     not_representable={
         "basic-blocks": ("count of a basic block", "counts of basic blocks"),
         "calls-without-callers": "function(s) whose number(s) of calls (has|have) no callers",
+        "profiler-time": "nanosecond(s) in the profiler itself",
     },
     warnings={
         "no-program": "{file}: functions are addresses without the program: pass it with {--symbols}",

@@ -5,6 +5,8 @@ f     a.c                        0      2026-03-01  0.0210  0.0530     20       
 f     a.c                        1      2026-03-02  0.0211  0.0531     20        2000000  20000000000
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 
