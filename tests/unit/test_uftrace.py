@@ -84,6 +84,16 @@ def test_an_address_outside_of_all_symbols() -> None:
     assert names == {"f0", f"<{uftrace.BASE + uftrace.STEP:x}>"}
 
 
+def test_a_process_has_the_mappings_of_its_parent_up_to_exec() -> None:
+    """Also of the parent's parent, and not those that the parent got later."""
+    tasks = b"FORK timestamp=0.000000003 pid=8 ppid=1\nFORK timestamp=0.000000005 pid=9 ppid=8\n"
+    tasks += (
+        b'SESS timestamp=0.000000012 pid=1 sid=ef exename="/c"\nSESS timestamp=0.000000015 pid=9 sid=cd exename="/b"\n'
+    )
+    data = uftrace.write({9: uftrace.data(CALLS)}, sessions=tasks + b"TASK timestamp=0.000000006 tid=9 pid=9\n")
+    assert {row.name for row in fastprof.top(data, n=0).rows} == {"f0", f"<{uftrace.BASE + uftrace.STEP:x}>"}
+
+
 def test_exec_begins_a_session() -> None:
     """From 15 ns on there is no symbol."""
     data = uftrace.write({7: uftrace.data(CALLS)}, sessions=b'SESS timestamp=0.000000015 pid=1 sid=cd exename="/b"\n')

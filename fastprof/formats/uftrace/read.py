@@ -77,7 +77,8 @@ class UftraceReader(NativeReader):
         if len(self._arguments.patterns) > MOST_PATTERNS:
             what = f"more than {MOST_PATTERNS} patterns of functions"
             raise FormatError(self._where("info"), self.format, what, offset=_HEAD)
-        self._pids, self._parents = dict[int, int](), dict[int, int]()
+        self._pids = dict[int, int]()
+        self._parents = dict[int, tuple[int, int]]()  # by process: of which it was forked, and when
         self._sessions: list[Session] = []
         self._maps: dict[str, Mappings] = {}  # by session id
         self._of: dict[int, list[tuple[int, int]]] = {}  # by process: time and index of its sessions, in order
@@ -127,7 +128,7 @@ class UftraceReader(NativeReader):
             elif line.startswith(("TASK ", "FORK ")):
                 self._pids[numbers.get("tid", pid)] = pid
                 if line.startswith("FORK "):
-                    self._parents[pid] = numbers.get("ppid", pid)
+                    self._parents[pid] = numbers.get("ppid", pid), time
         for sessions in self._of.values():
             sessions.sort()
 
@@ -139,12 +140,17 @@ class UftraceReader(NativeReader):
         return maps
 
     def _begin(self) -> None:
-        """The sessions of the thread's process, or of the process that it was forked from."""
-        pid, seen = self._pid, set[int]()
-        while pid not in self._of and pid not in seen:
+        """The sessions of the thread's process, after the last one of the process that it was forked from."""
+        pid, until, seen = self._pid, _NEVER, set[int]()
+        self._own = [*self._of.get(pid, ())]
+        while pid in self._parents and pid not in seen:
             seen.add(pid)
-            pid = self._parents.get(pid, pid)
-        self._own = self._of.get(pid) or [(session.time, 0) for session in self._sessions[:1]]
+            pid, time = self._parents[pid]
+            until = min(until, time)
+            if inherited := [session for session in self._of.get(pid, ()) if session[0] < until]:
+                self._own.insert(0, inherited[-1])
+                break
+        self._own = self._own or [(session.time, 0) for session in self._sessions[:1]]
         self._session(0)
 
     def _session(self, time: int) -> None:
