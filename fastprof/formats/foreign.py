@@ -50,6 +50,11 @@ _KNOWN: tuple[tuple[bytes, str, str | Message], ...] = (
         "`pyinstrument -r pyisession` writes a session, which fastprof reads",
     ),
     (
+        rb"# austin: (?s:.*?)\n# mode: (?:memory|full)\n",
+        "text of Austin with changes of memory or several values",
+        "`austin -b` writes a file that fastprof reads",
+    ),
+    (
         rb"import time: +(?:self|\d)",
         "a list of Python's import times (-X importtime)",
         "`importtime-convert --output-format flamegraph.pl` converts it to folded stacks",

@@ -138,6 +138,8 @@ FOREIGN = {
     + b"\1" * 30: "a recording of vmprof: `vmprof-f",
     b"         197 function calls (192 primitive calls) in 0.002 seconds\n\n": "text printed by pstats: pass the file",
     b"Sat Nov 28 19:55:26 2026    /tmp/x.pst\n\n         4 function calls in 0.000 seconds\n": "text printed by pstats",
+    b"# austin: 3.7.0\n# mode: memory\n\nP1;T0:1;f:1 4096\n": "text of Austin with changes of memory",
+    b"# austin: 3.7.0\n# interval: 100\n# mode: full\n\nP1;T0:1;f:1 4,0,0\n": "text of Austin with changes",
     b"hdrb\0\0\0\0": "an eventlog of GHC: `hs-speedscope`",
     b'JOB "x -hc"\nDATE "Fri Nov 28"\nSAMPLE_UNIT "seconds"\n': "a heap profile of GHC: `hp2pretty`",
     b"\3BOTF2\0\3\2\3\0\2": "a trace of Score-P (OTF2): Vampir",

@@ -65,6 +65,8 @@ def sniff(head: bytes) -> int:
     lines = first_stacks(head)
     if not lines or head.startswith((b"#!", b"<!", b"<?")):  # a script ("exit 1"), HTML, XML
         return NO
+    if head.startswith(b"# austin:") and b"\n# mode: memory\n" in head:
+        return NO  # changes, also negative ones
     if len(head) >= PEEK and b"\n" not in head and re.fullmatch(_CUT, head):
         return MAYBE
     if any(b";" in line for line in lines):
