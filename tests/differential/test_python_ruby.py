@@ -39,7 +39,7 @@ require "stackprof"
 def leaf(n) a = []; n.times { |i| a << i.to_s + "x" }; a.size end
 def mid(n) n > 0 ? mid(n - 1) + leaf(40) : leaf(2000) end
 StackProf.run(mode: ARGV[1].to_sym, interval: ARGV[2].to_i, raw: ARGV[3] == "raw", out: ARGV[0]) {
-  200.times { mid(3) }
+  200.times { mid(3); StackProf.sample if ARGV[1] == "custom" }
 }
 """
 
@@ -73,7 +73,7 @@ def test_a_session_has_the_sums_of_its_speedscope_output(tmp_path: Path) -> None
         assert theirs[stack] == pytest.approx(ns, abs=len(loaded.frame_records)), stack
 
 
-@pytest.mark.parametrize("mode", ["cpu 1000 raw", "wall 1000 raw", "object 3 raw", "cpu 1000 flat"])
+@pytest.mark.parametrize("mode", ["cpu 1000 raw", "wall 1000 raw", "object 3 raw", "cpu 1000 flat", "custom 1 raw"])
 def test_methods_have_the_samples_of_stackprof(tmp_path: Path, mode: str) -> None:
     (tmp_path / "a.rb").write_text(PROGRAM)
     file = tmp_path / "app.stackprof"
