@@ -20,10 +20,10 @@ from pathlib import Path
 import fastprof
 from tests.differential.test_trend_git import COMMITS, PROGRAM, SLOWER
 
-ROUNDS = 100_000  # of the program's loop: about 0.2 s
+ROUNDS = 400_000  # of the program's loop: about 0.8 s, 15,000 samples
 
 
-def built(clone: Path) -> list[str]:
+def built(clone: Path, rounds: int) -> list[str]:
     """The commits, oldest first; each has a folder of its name with the program, next to the repository."""
     clone.mkdir()
 
@@ -35,7 +35,7 @@ def built(clone: Path) -> list[str]:
     commits = []
     for i in range(COMMITS):
         text = PROGRAM.format(parse=300, fill=420 if i >= SLOWER else 400, comment=f"change {i}")
-        (clone / "program.c").write_text(text.replace("i < 200;", f"i < {ROUNDS};"))
+        (clone / "program.c").write_text(text.replace("i < 200;", f"i < {rounds};"))
         git("add", "program.c")
         git("commit", "-q", "-m", f"change {i}")
         commits.append(git("rev-parse", "HEAD").strip())
@@ -49,11 +49,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--frequency", type=int, default=20_000, help="samples a second")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="of the program's loop")
     args = parser.parse_args()
     print("| seed | samples a commit | p | change | found at commit (20 is right) | other findings |", flush=True)
     print("| ---: | ---: | ---: | ---: | ---: | ---: |")
     with tempfile.TemporaryDirectory() as folder:
-        commits = built(Path(folder) / "clone")
+        commits = built(Path(folder) / "clone", args.rounds)
         order = Path(folder) / "order"
         order.write_text("\n".join(reversed(commits)))
         os.chdir(folder)

@@ -120,7 +120,8 @@ def _paths(name: str, found: Any) -> list[Cause]:
 def _lines(name: str, file: str, found: Any) -> list[Cause]:
     if found is None:
         return []
-    mine = [(row, change) for row, change in _changed(found) if row.name == name and row.line]
+    mine = [(row, change) for row, change in _changed(found) if (row.name == name if name else row.file == file)]
+    mine = [(row, change) for row, change in mine if row.line and (row.file or file)]
     total = sum(change for _, change in mine)
     if not total:
         return []

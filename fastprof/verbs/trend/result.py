@@ -130,7 +130,7 @@ class Trend(NamedTuple):
         n = len(self.points)
         over = "" if self.over == "order" else f" over {self.over.removeprefix('label:')}"
         span = f", {self.points[0].name} to {self.points[-1].name}" if n > 1 else ""
-        found = f"{counted(self.n_found, 'finding')} in {counted(self.n_rows, self.by.partition(':')[0])}"
+        found = f"{counted(self.n_found, 'finding')} in {counted(self.n_rows, 'row' if ':' in self.by else self.by)}"
         profiles = sum(point.profiles for point in self.points)
         return f"{counted(profiles, 'profile')} at {counted(n, 'point')}{over}{span}: {found}"
 
