@@ -1,4 +1,4 @@
-// Makes the pictures of viewers.md again: `make pictures`.  Each viewer shows the same profile.
+// Makes the pictures of viewers.md and terminal.md again: `make pictures`.  Each viewer shows the same profile.
 //   .viewers/node docs/make_pictures.mjs [--into FOLDER] [--texts] [VIEWER ...]
 //
 // Next to each picture is a text of what it shows.  A test makes the texts again and compares, so that no picture stays when
@@ -165,7 +165,12 @@ function profile(name) {
   writeFileSync(join(target, name + '.txt'), `${name} ${version()}`.trim() + '\n' + fastprof('top', '-n', '0', '--csv', file));
 }
 
-const viewers = {report, speedscope, perfetto, pprof, kcachegrind};
+async function terminal() {
+  run(join(ROOT, '.venv/bin/python'), join(ROOT, 'docs/make_terminal.py'), 'terminal.svg');
+  await shot('terminal', 733, pathToFileURL(made('terminal.svg')).href, () => {});
+}
+
+const viewers = {report, terminal, speedscope, perfetto, pprof, kcachegrind};
 const wanted = words.length ? words : Object.keys(textsOnly ? profiles : viewers);
 try {
   symlinkSync(join(ROOT, 'tests'), made('tests'));  // pictures show the paths of viewers.md
