@@ -242,8 +242,11 @@ const begin = async () => {
     const found = [...flame.boxes?.lanes && state.order === "time" ? flame.boxes.lanes.legend() : [], ...colours.legend()];
     byId("legend").hidden = !found.length;
     const room = innerWidth <= PHONE ? 2 * innerWidth : flame.holder.parentElement.clientWidth;
-    let most = 32;  // characters of a name
-    while (most > 8 && found.reduce((sum, [colour, text]) => sum + (colour ? 38 + 6.5 * Math.min(text.length, most) : 0), 10) > room) most--;
+    let most = 32;  // characters of a name; if few do not suffice, the smallest groups have no name
+    const needed = () => found.reduce((sum, [colour, text]) => sum + (colour ? 38 + 6.5 * Math.min(text.length, most) : 0), 10);
+    while (most > 12 && needed() > room) most--;
+    const last = () => found.findLastIndex(([colour, text]) => colour && text !== "others");
+    while (found.length > 4 && needed() > room) found.splice(last(), 1);
     byId("legend").replaceChildren(...found.map(([colour, text, kind = ""]) => {
       const sample = element("i", {});
       sample.style.background = colour;
