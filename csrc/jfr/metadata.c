@@ -205,7 +205,7 @@ static const struct fp_jfr_field *event_roles(struct fp_jfr_reader *r, const str
     for (uint32_t i = 0; i < t->n_fields; i++) {
         const struct fp_jfr_field *f = &r->metadata.fields[t->field + i];
         for (uint32_t k = 0; k < n; k++) {
-            if (wants[k].word != f->name) continue;
+            if (wants[k].word != f->name || f->name >= FP_JFR_WORDS) continue;
             if ((*want = unfit(r, f, wants[k].slot))) {
                 if ((t->is_span || t->is_instant) && wants[k].slot >= FP_JFR_EVENT_STATE)
                     continue; /* such fields may have any type */

@@ -281,9 +281,10 @@ struct fp_jfr_slot {
     uint8_t kind, unit, of_keys;
 };
 
-/* A field to read, and its slot. */
+/* A field to read, a word or FP_JFR_IN of two, and its slot. */
 struct fp_jfr_want {
-    uint8_t word, slot;
+    uint16_t word;
+    uint8_t slot;
 };
 
 /* The program of a type, compiled at first use. */

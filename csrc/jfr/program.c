@@ -14,6 +14,9 @@ struct fp_jfr_compiler {
     uint64_t got;
     uint32_t first;
     int is_full;
+    const struct fp_jfr_want *wants;
+    uint32_t n_wants;
+    uint32_t outer; /* the name of a field of the type itself that is a structure; 0: none */
 };
 
 static void emit(struct fp_jfr_compiler *c, unsigned code, unsigned slot, unsigned width, unsigned unit, uint32_t n) {
@@ -69,6 +72,14 @@ static void compile_primitive(struct fp_jfr_compiler *c, unsigned primitive, uns
 
 static void compile_field(struct fp_jfr_compiler *c, const struct fp_jfr_field *field, unsigned slot, unsigned depth);
 
+/* Of a field, or (inner) one of the structure that it is. */
+static unsigned slot_of(const struct fp_jfr_compiler *c, uint32_t word, uint32_t inner) {
+    if (word >= FP_JFR_WORDS || inner >= FP_JFR_WORDS) return NO_SLOT;
+    for (uint32_t i = 0; i < c->n_wants; i++)
+        if (c->wants[i].word == FP_JFR_IN(word, inner)) return c->wants[i].slot;
+    return NO_SLOT;
+}
+
 /* A value of a type. */
 static void compile_value(struct fp_jfr_compiler *c, uint32_t type, uint64_t type_id, unsigned slot, unsigned unit,
                           unsigned depth) {
@@ -84,8 +95,12 @@ static void compile_value(struct fp_jfr_compiler *c, uint32_t type, uint64_t typ
         return;
     }
     if (slot != NO_SLOT) emit(c, FP_JFR_OP_MARK, slot, 0, 0, type);
-    for (uint32_t i = 0; i < t->n_fields && !c->what && !c->is_full; i++)
-        compile_field(c, &r->metadata.fields[t->field + i], NO_SLOT, depth + 1);
+    const uint32_t outer = c->outer;
+    c->outer = 0;
+    for (uint32_t i = 0; i < t->n_fields && !c->what && !c->is_full; i++) {
+        const struct fp_jfr_field *field = &r->metadata.fields[t->field + i];
+        compile_field(c, field, outer ? slot_of(c, outer, field->name) : NO_SLOT, depth + 1);
+    }
 }
 
 /* Closes a loop: the operations after it are those of an element.  Simple ones become one operation for all. */
@@ -126,12 +141,6 @@ static void compile_field(struct fp_jfr_compiler *c, const struct fp_jfr_field *
     if (!c->what && !c->is_full) compile_loop(c, loop);
 }
 
-static unsigned slot_of(const struct fp_jfr_want *wants, uint32_t n, uint32_t word) {
-    for (uint32_t i = 0; i < n; i++)
-        if (wants[i].word == word) return wants[i].slot;
-    return NO_SLOT;
-}
-
 /* Whether thread, state and class are keys or absent. */
 static int has_keys(const struct fp_jfr_reader *r, const struct fp_jfr_program *program) {
     for (uint32_t i = 0; i < program->n_ops; i++) {
@@ -170,16 +179,16 @@ const struct fp_jfr_program *fp_jfr_program_of(struct fp_jfr_reader *r, uint32_t
     fp_array_room(&r->programs.list, &r->programs.cap, (uint64_t)r->programs.n + 1, sizeof *r->programs.list);
     struct fp_jfr_compiler c = {.r = r, .first = r->programs.n_ops, .got = t->id};
     struct fp_jfr_want scratch[16];
-    uint32_t n;
-    const struct fp_jfr_want *wants = fp_jfr_wants(t, &n, scratch);
+    c.wants = fp_jfr_wants(t, &c.n_wants, scratch);
     r->programs.barrier = r->programs.n_ops;
     if (t->primitive) {
         compile_primitive(&c, t->primitive, t->role == FP_JFR_TEXT ? 0 : NO_SLOT, 0);
     }
     for (uint32_t i = 0; i < t->n_fields && !c.what && !c.is_full; i++) {
         const struct fp_jfr_field *field = &r->metadata.fields[t->field + i];
-        const int is_first_text = t->role == FP_JFR_TEXT && !wants && !i;
-        compile_field(&c, field, is_first_text ? 0 : slot_of(wants, n, field->name), 1);
+        const int is_first_text = t->role == FP_JFR_TEXT && !c.wants && !i;
+        c.outer = t->counter && !field->array && !field->pooled ? field->name : 0;
+        compile_field(&c, field, is_first_text ? 0 : slot_of(&c, field->name, 0), 1);
     }
     if (c.is_full) return NULL;
     struct fp_jfr_program *program = &r->programs.list[r->programs.n];

@@ -51,8 +51,13 @@ static uint32_t name_of(struct fp_jfr_reader *r, uint32_t type, uint32_t field) 
     r->names.name.n = 0;
     fp_buf_put(&r->names.name, name, n);
     fp_buf_put(&r->names.name, ".", 1);
-    name = fp_string(&r->metadata.names, field, &n);
+    name = fp_string(&r->metadata.names, field & UINT8_MAX, &n);
     fp_buf_put(&r->names.name, name, n);
+    if (field >> 8) {
+        fp_buf_put(&r->names.name, ".", 1);
+        name = fp_string(&r->metadata.names, field >> 8, &n);
+        fp_buf_put(&r->names.name, name, n);
+    }
     const uint32_t found = fp_strings_intern(&r->model->strings, r->names.name.p, r->names.name.n);
     const char *unit = fp_jfr_counters[r->metadata.types[type].counter - 1].unit;
     if (unit) fp_model_counter_unit(r->model, found, unit, strlen(unit));

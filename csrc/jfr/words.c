@@ -76,6 +76,11 @@ static const char *const WORDS[FP_JFR_WORDS] = {
     [FP_JFR_W_ACTIVE_COUNT] = "activeCount",
     [FP_JFR_W_LOADED_CLASS_COUNT] = "loadedClassCount",
     [FP_JFR_W_SWITCH_RATE] = "switchRate",
+    [FP_JFR_W_HEAP_SPACE] = "heapSpace",
+    [FP_JFR_W_COMMITTED_SIZE] = "committedSize",
+    [FP_JFR_W_METASPACE] = "metaspace",
+    [FP_JFR_W_USED] = "used",
+    [FP_JFR_W_COMMITTED] = "committed",
 };
 
 void fp_jfr_add_words(struct fp_strings *names) {
@@ -128,7 +133,10 @@ uint32_t fp_jfr_event_of(const uint8_t *name, size_t n) {
 const struct fp_jfr_counter fp_jfr_counters[] = {
     {"jdk.CPULoad", "share", {FP_JFR_W_JVM_USER, FP_JFR_W_JVM_SYSTEM, FP_JFR_W_MACHINE_TOTAL}},
     {"jdk.ThreadCPULoad", "share", {FP_JFR_W_USER, FP_JFR_W_SYSTEM}},
-    {"jdk.GCHeapSummary", "bytes", {FP_JFR_W_HEAP_USED}},
+    {"jdk.GCHeapSummary", "bytes", {FP_JFR_W_HEAP_USED, FP_JFR_IN(FP_JFR_W_HEAP_SPACE, FP_JFR_W_COMMITTED_SIZE)}},
+    {"jdk.MetaspaceSummary",
+     "bytes",
+     {FP_JFR_IN(FP_JFR_W_METASPACE, FP_JFR_W_USED), FP_JFR_IN(FP_JFR_W_METASPACE, FP_JFR_W_COMMITTED)}},
     {"jdk.PhysicalMemory", "bytes", {FP_JFR_W_USED_SIZE}},
     {"jdk.ResidentSetSize", "bytes", {FP_JFR_W_SIZE}},
     {"jdk.DirectBufferStatistics", "bytes", {FP_JFR_W_MEMORY_USED}},
@@ -218,7 +226,7 @@ const struct fp_jfr_want *fp_jfr_wants(const struct fp_jfr_type *type, uint32_t 
         scratch[(*n)++] = (struct fp_jfr_want){FP_JFR_W_START_TIME, FP_JFR_START};
         scratch[(*n)++] = (struct fp_jfr_want){FP_JFR_W_EVENT_THREAD, FP_JFR_EVENT_THREAD};
         for (uint32_t i = 0; i < FP_JFR_COUNTER_FIELDS && fields[i]; i++)
-            scratch[(*n)++] = (struct fp_jfr_want){(uint8_t)fields[i], fp_jfr_counter_slots[i]};
+            scratch[(*n)++] = (struct fp_jfr_want){(uint16_t)fields[i], fp_jfr_counter_slots[i]};
         return scratch;
     }
     if (type->fact) return fact_wants(type->fact - 1, n);

@@ -82,6 +82,11 @@ enum fp_jfr_word {
     FP_JFR_W_ACTIVE_COUNT,
     FP_JFR_W_LOADED_CLASS_COUNT,
     FP_JFR_W_SWITCH_RATE,
+    FP_JFR_W_HEAP_SPACE,
+    FP_JFR_W_COMMITTED_SIZE,
+    FP_JFR_W_METASPACE,
+    FP_JFR_W_USED,
+    FP_JFR_W_COMMITTED,
     FP_JFR_WORDS
 };
 /* The fields of an event that are values at its time, in the slots of fp_jfr_counter_slots. */
@@ -89,8 +94,10 @@ enum { FP_JFR_COUNTER_FIELDS = 3 };
 struct fp_jfr_counter {
     const char *name;
     const char *unit;                       /* NULL: none */
-    uint32_t fields[FP_JFR_COUNTER_FIELDS]; /* words; 0: none */
+    uint32_t fields[FP_JFR_COUNTER_FIELDS]; /* words, or FP_JFR_IN of two; 0: none */
 };
+/* The field `inner` of the structure `outer`. */
+#define FP_JFR_IN(outer, inner) ((outer) | (inner) << 8)
 extern const struct fp_jfr_counter fp_jfr_counters[];
 extern const uint8_t fp_jfr_counter_slots[FP_JFR_COUNTER_FIELDS];
 /* + 1; 0: the type is none. */

@@ -290,6 +290,28 @@ def counters() -> Chunk:
     return chunk
 
 
+def test_values_of_structures_in_events() -> None:
+    """The committed size of heapSpace; not fields of that name in a structure below it or in the event itself."""
+    chunk = Chunk(
+        {
+            "jdk.types.VirtualSpace": (Field("other", "inner"), Field("committedSize", "long")),
+            "inner": (Field("committedSize", "long"),),
+            "jdk.GCHeapSummary": (
+                Field("startTime", "long"),
+                Field("committedSize", "long"),
+                Field("heapSpace", "jdk.types.VirtualSpace"),
+                Field("heapUsed", "long"),
+            ),
+        }
+    )
+    chunk.event("jdk.GCHeapSummary", 10, 3, ((7,), 1 << 30), 5)
+    out = io.BytesIO()
+    fastprof.convert(io.BytesIO(chunk.bytes()), out, to="trace-event", jfr={"events": True})
+    events = json.loads(out.getvalue())["traceEvents"]
+    values = {e["name"]: e["args"]["value"] for e in events if e["ph"] == "C"}
+    assert values == {"jdk.GCHeapSummary.heapSpace.committedSize": 1 << 30, "jdk.GCHeapSummary.heapUsed": 5}
+
+
 @pytest.mark.parametrize("memory", [1 << 14, 1 << 26])
 def test_values_and_instants_of_a_timeline(memory: int) -> None:
     out = io.BytesIO()
