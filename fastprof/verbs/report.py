@@ -18,7 +18,7 @@ from fastprof.core.function_names import Place
 from fastprof.core.log import Log, percent
 from fastprof.core.messages import counted
 from fastprof.core.model import Batch, Model
-from fastprof.core.options import TIME_RANGE, FolderPath, Option, Options, Switch, checked
+from fastprof.core.options import TIME_RANGE, FolderPath, Option, Options, Switch, checked, cores_of
 from fastprof.core.sink import Sink
 from fastprof.core.streams import name_of
 from fastprof.core.unknown_names import text_of
@@ -389,7 +389,7 @@ class PageData:
                 if self._asm:
                     self._asm.add_to(contexts.head, self.shown, kept)
             content = contexts.with_calls(n_calls)
-            last = content, html(content.columns.packed(self._head(command) | content.head))
+            last = content, html(content.columns.packed(self._head(command) | content.head, cores_of(self._chosen)))
             return last
 
         content, page = made(len(table), _ALL, _ALL) if chosen is not None else self._fitted(len(table), made)

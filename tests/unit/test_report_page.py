@@ -6,6 +6,7 @@ import random
 import re
 from itertools import product
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -14,6 +15,7 @@ from fastprof import FastprofError, UsageError, archive_add, convert, diff, repo
 from fastprof.cli import main
 from fastprof.core._c import ffi, lib
 from fastprof.core.model import Batch, Model
+from fastprof.core.workers import Workers
 from fastprof.verbs.page import html
 from tests.contract.dump import files
 from tests.support.chosen import cases
@@ -203,6 +205,26 @@ def test_names_never_become_markup(name: str, tmp_path: Path) -> None:
 
 def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:
     assert page(tmp_path, FOLDED).bytes == page(tmp_path, FOLDED).bytes
+
+
+def test_several_cores_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Costs of functions are added up beside contexts when there are many stacks, and large columns compressed."""
+    rng, path = random.Random(1), tmp_path / "many.folded"
+    path.write_text("".join(f"m;f{rng.randrange(60)};g{i};h{i % 7};f{i % 9} {1 + i % 5}\n" for i in range(12_000)))
+    given = list[Any]()
+    give = Workers.give
+
+    def noted(self: Workers, call: Any) -> None:
+        given.append(call.func)
+        give(self, call)
+
+    monkeypatch.setattr(Workers, "give", noted)
+    pages = []
+    for cores in (1, 3):
+        assert not given
+        pages.append(report(path, cores=cores).html)
+    assert pages[0] == pages[1]
+    assert {call.__name__ for call in given} == {"_take_functions", "_deflated_column"}
 
 
 def test_nothing_is_allowed_from_outside(tmp_path: Path) -> None:

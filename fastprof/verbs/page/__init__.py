@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 
 from fastprof.core._typing import Any
+from fastprof.core.workers import side_by_side
 
 _CODE = (
     *(
@@ -52,6 +53,7 @@ _CODE = (
     "transformmenu.js",
     "page.js",
 )
+_FEW = 1 << 18  # bytes to compress; threads do not pay for fewer
 _TYPES = {"B": "u1", "I": "u4", "d": "f8"}
 NONE = 0xFFFFFFFF  # in a column of indices
 
@@ -82,22 +84,21 @@ class Columns:
         """The approximate size in the packed page of the columns with this prefix."""
         return sum(nbytes for name, nbytes in self._nbytes.items() if name.startswith(prefix)) * 4 // 3
 
-    def packed(self, head: dict[str, Any]) -> bytes:
+    def packed(self, head: dict[str, Any], cores: int = 1) -> bytes:
         """`head` and the columns, compressed: zlib's format, each of them in blocks that refer to no others."""
         described = [[name, _TYPES[c.typecode], len(c)] for name, c in self._columns.items()]
         text = json.dumps(head | {"columns": described}, ensure_ascii=False, separators=(",", ":"))
         data = text.encode("utf-8", "backslashreplace")
         data = len(data).to_bytes(4, "little") + data
         blocks, check = [b"\x78\x9c", _deflated(data)], zlib.adler32(data)
+        new = {name: c for name, c in self._columns.items() if self._packed.get(name, (None,))[0] is not c}
+        many = cores > 1 and sum(len(column) * column.itemsize for column in new.values()) > _FEW
+        packed = side_by_side(_deflated_column, new.values(), cores) if many else map(_deflated_column, new.values())
+        self._packed.update(zip(new, zip(new.values(), packed, strict=True), strict=True))
         for name, column in self._columns.items():
-            planes = _planes(column)
-            check = zlib.adler32(planes, check)
-            before, packed = self._packed.get(name, (None, b""))
-            if before is not column:
-                packed = _deflated(planes)
-                self._packed[name] = column, packed
-            self._nbytes[name] = len(packed)
-            blocks.append(packed)
+            check = zlib.adler32(_planes(column), check)
+            blocks.append(self._packed[name][1])
+            self._nbytes[name] = len(blocks[-1])
         return b"".join([*blocks, b"\x03\x00", check.to_bytes(4, "big")])  # an empty last block
 
 
@@ -109,6 +110,10 @@ def _has_fractions(items: Sequence[Any]) -> bool:
 def _deflated(data: bytes) -> bytes:
     compressor = zlib.compressobj(6, wbits=-15)
     return compressor.compress(data) + compressor.flush(zlib.Z_FULL_FLUSH)
+
+
+def _deflated_column(column: array[Any]) -> bytes:
+    return _deflated(_planes(column))
 
 
 def _planes(column: array[Any]) -> bytes:

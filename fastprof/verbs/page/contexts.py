@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from fastprof.bridges import FRAMES, MAX_MEMORY, PER_THREAD, PRUNE, VALUE
 from fastprof.bridges.estimate.estimate import to_stacks as estimated
@@ -34,8 +35,9 @@ from fastprof.core.engine import Capabilities
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
-from fastprof.core.options import CORES, Options
+from fastprof.core.options import CORES, Options, cores_of
 from fastprof.core.parts import match_part
+from fastprof.core.workers import Workers
 from fastprof.verbs.function_costs import FunctionCosts, add_projected, new_durations
 from fastprof.verbs.page.labels import Labels
 from fastprof.verbs.page.tracks import Tracks
@@ -223,6 +225,7 @@ class Shown:
         projects = [self._contexts, *([functions] if functions else [])]
         keeps_stacks = self._keeps_stacks or not functions
         room = Room(self._options[MAX_MEMORY] // 4, keeps_stacks)
+        cores, are_many = cores_of(self._options), False
         for batch in batches:
             if batch.part not in columns:
                 found = self._columns_of(side, view, self._model.parts[batch.part])
@@ -238,14 +241,29 @@ class Shown:
                 self._put_waits(batch)
                 self._fits(lib.fp_context_times_put(self.in_time, self._contexts, batch.c, of, chosen[batch.part]))
             full = is_full(room, batch.c.n, *projects)
+            are_many |= full
             if at_once or full or self._has_many_labels():
-                self._take_contexts()
-            if full and functions and not keeps_stacks:
-                self._take_functions(functions, side)
+                self._take(None if not full or keeps_stacks else functions, side, cores)
+            if full and not keeps_stacks:
                 self._model.empty_stacks()
-        self._take_contexts()
-        if functions:
-            self._take_functions(functions, side)
+        self._take(functions, side, cores if are_many else 1)
+
+    def _take(self, functions: fp_project | None, side: int, cores: int) -> None:
+        """Add the contexts so far and, with `functions`, at the same time their costs; drop their stacks."""
+        for project in (self._contexts, *([functions] if functions else [])):
+            self._fits(lib.fp_project_end(project, self._err))  # adds to the model, which the rest only reads
+        workers = Workers()
+        try:
+            if functions and cores > 1:
+                workers.give(partial(self._take_functions, functions, side))
+            self._take_contexts()
+            if functions and cores > 1:
+                workers.result()
+            elif functions:
+                self._take_functions(functions, side)
+        finally:
+            workers.stop()
+        self.labels.shrink(self._most(_LABEL_BYTES, len(self.columns)))
 
     def _put_waits(self, batch: Batch) -> None:
         """Samples with off-CPU time state when their thread waited."""
@@ -261,18 +279,13 @@ class Shown:
             self._waits.put_waits(batch, value, function)
 
     def _take_contexts(self) -> None:
-        """Add the contexts so far, and drop their stacks."""
-        self._fits(lib.fp_project_end(self._contexts, self._err))
         most, status = self._most(_CONTEXT_BYTES, len(self.columns)), lib.FP_FULL
         while status == lib.FP_FULL:
             status = self._fits(lib.fp_contexts_add(self.contexts, self._contexts, most, self._err))
             self._shrink(most, most // 2)
-        self.labels.shrink(self._most(_LABEL_BYTES, len(self.columns)))
         lib.fp_project_empty(self._contexts)
 
     def _take_functions(self, project: fp_project, side: int) -> None:
-        """Add the costs of functions, and drop their stacks."""
-        self._fits(lib.fp_project_end(project, self._err))
         mine = [k for k, column in enumerate(self.columns) if column.side == side]
         events = [self.events[column.event] for column in self.columns]
         counted = calls_of([events[k] for k in mine])
