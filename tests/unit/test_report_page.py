@@ -208,7 +208,7 @@ def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_several_cores_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Costs of functions are added up beside contexts when there are many stacks, and large columns compressed."""
+    """Costs of functions are added up while contexts are when there are many stacks, and large columns compressed."""
     rng, path = random.Random(1), tmp_path / "many.folded"
     path.write_text("".join(f"m;f{rng.randrange(60)};g{i};h{i % 7};f{i % 9} {1 + i % 5}\n" for i in range(12_000)))
     given = list[Any]()
