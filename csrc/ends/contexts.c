@@ -169,8 +169,8 @@ static int add_group(struct fp_contexts *c, struct fp_project *s, struct context
 
 /* Contexts get the labels that they are owed. */
 static int pay_labels(struct fp_contexts *c, struct fp_err *err) {
-    fp_array_zeroed(&c->own, &c->cap_own, c->nodes.n, values_of(c));
-    fp_array_zeroed(&c->cut, &c->cap_cut, c->nodes.n, values_of(c));
+    values_room(c, &c->own, &c->cap_own);
+    values_room(c, &c->cut, &c->cap_cut);
     return fp_context_labels_owe(&c->labels, c->nodes.n, c->own, c->cut, c->n_values, err);
 }
 
