@@ -1,7 +1,7 @@
-"""What profiles are worth to compilers: six programs, built plainly, instrumented, and with profiles of fastprof.
+"""What profiles are worth to compilers: eight programs, built plainly, instrumented, and with profiles of fastprof.
 
     mkdir sources && cd sources
-    pip download --no-deps --no-binary :all: quickjs zstandard brotli lz4 python-rapidjson
+    pip download --no-deps --no-binary :all: quickjs zstandard brotli lz4 python-rapidjson jsonnet
     pip download --no-deps --no-binary :all: lupa                              (builds LuaJIT first)
     npm pack better-sqlite3
     cd .. && python -m bench.pgo sources FOLDER [--compiler clang-19|gcc] [--samples] [PROGRAM ...]
@@ -140,6 +140,38 @@ int main(int argc, char **argv) {
     return 0;
 }
 """
+JSONNET = """
+#include <cstdio>
+extern "C" {
+#include "libjsonnet.h"
+}
+int main(int argc, char **argv) {
+    static char text[1 << 16];
+    FILE *f = fopen(argv[1], "rb");
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
+    int failed;
+    char *out = jsonnet_evaluate_snippet(jsonnet_make(), "bench", text, &failed);
+    puts(out);
+    return failed;
+}
+"""
+JSONNET_SCRIPT = """
+local fib(k) = if k < 2 then k else fib(k - 1) + fib(k - 2);
+local sieve(n) = std.filter(function(i) std.all([i % j != 0 for j in std.range(2, 9) if j < i]), std.range(2, n));
+local Service = { name:: error "no name", port: 80, url: "http://%s:%d/" % [self.name, self.port], tags: [] };
+local services = {
+  ["svc%d" % i]: Service + { name:: "web-" + i, port: 8000 + i * 7 % 91, tags+: ["t%d" % (i % 5), "all"] }
+  for i in std.range(1, 3 * {n})
+};
+{
+  fib: fib(6 + {n}),
+  primes: std.foldl(function(a, b) a + b, sieve(16 * {n}), 0),
+  services: services,
+  sorted: std.sort(std.map(function(k) std.md5(k), std.objectFields(services))),
+  text: std.join(",", [std.asciiUpper(services[k].url) for k in std.objectFields(services)]),
+  parsed: std.parseJson(std.manifestJsonEx(services.svc1, "  ")),
+}
+"""
 JS_SCRIPT = """
 function fib(k) { return k < 2 ? k : fib(k - 1) + fib(k - 2); }
 class Point { constructor(x, y) { this.x = x; this.y = y; } add(o) { return new Point(this.x + o.x, this.y + o.y); } }
@@ -165,6 +197,7 @@ class Program(NamedTuple):
     flags: tuple[str, ...]  # {} stands for the folder of the archive
     input: str  # "script", "bytes", "sql", "json"
     suffix: str = "c"  # "cpp"
+    embedded: str = ""  # a file of the archive, which NAME.h beside the sources holds as numbers
 
 
 CLANG = ("-mllvm", "-sample-profile-use-profi", "-mllvm", "-inline-enable-cost-benefit-analysis")
@@ -190,6 +223,19 @@ PROGRAMS = {
         "brotli", ("c/common/*.c", "c/enc/*.c", "c/dec/*.c"), CODEC % BROTLI, ("-I{}/c/include",), "bytes"
     ),
     "rapidjson": Program("python_rapidjson", (), RAPIDJSON, ("-I{}/rapidjson/include",), "json", "cpp"),
+    "jsonnet": Program(
+        "jsonnet",
+        (
+            *(f"core/{name}.cpp" for name in ("desugarer", "formatter", "libjsonnet", "lexer", "parser", "pass")),
+            *(f"core/{name}.cpp" for name in ("path_utils", "static_analysis", "string_utils", "vm")),
+            "third_party/*/*.cpp",
+        ),
+        JSONNET,
+        ("-I{}/include", "-I{}/core", "-I{}/third_party/md5", "-I{}/third_party/json", "-I{}/third_party/rapidyaml"),
+        JSONNET_SCRIPT,
+        "cpp",
+        "stdlib/std.jsonnet",
+    ),
     "lz4": Program("lz4", ("lz4libs/lz4.c", "lz4libs/lz4hc.c"), CODEC % LZ4, ("-I{}/lz4libs",), "bytes"),
 }
 
@@ -247,11 +293,14 @@ class Build:
         self.folder.mkdir(parents=True, exist_ok=True)
         source = _unpacked(sources, folder / name / "source", self.program.archive)
         self.sources = [str(path) for pattern in self.program.sources for path in sorted(source.glob(pattern))]
+        if embedded := self.program.embedded:
+            content = (source / embedded).read_bytes()
+            (self.folder / f"{Path(embedded).name}.h").write_text(",".join(map(str, (*content, 0))))
         if self.program.main:
             main = self.folder / f"bench_main.{self.program.suffix}"
             main.write_text(self.program.main)
             self.sources.append(str(main))
-        self.flags = ["-g", "-gdwarf-4", "-w", *(flag.replace("{}", str(source)) for flag in self.program.flags)]
+        self.flags = ["-g", "-gdwarf-4", "-w", "-I.", *(flag.replace("{}", str(source)) for flag in self.program.flags)]
         if self.is_clang:
             self.flags += ["-fdebug-info-for-profiling", "-funique-internal-linkage-names"]
         self.train, self.measure = ([*self._input(n)] for n in (2, 5))
@@ -309,11 +358,10 @@ class Build:
                 f"llvm-profdata{self.compiler.removeprefix('clang')}", "merge", *raw, "-o", "instrumented.profdata"
             )
             return self.build("instrumented", "-O2", "-fprofile-use=instrumented.profdata")
-        self.build("counted", "-O2", "-fprofile-generate", "-fprofile-update=single")
-        self.run("./counted", *self.train)
-        for path in self.folder.glob("counted-*.gcda"):  # gcc names them after the output
-            path.rename(path.with_name(path.name.replace("counted-", "instrumented-", 1)))
-        return self.build("instrumented", "-O2", "-fprofile-use", "-Wno-missing-profile")
+        # static functions are found by the name of the output, too
+        self.build("instrumented", "-O2", "-fprofile-generate", "-fprofile-update=single")
+        self.run("./instrumented", *self.train)
+        return self.build("instrumented", "-O2", "-fprofile-use", "-Werror=missing-profile")
 
     def recorded(self, output: str, seconds: int) -> str:
         """Samples of the -O2 build, which is run until there are enough."""

@@ -20,7 +20,7 @@ from fastprof.formats.pgo.binary import binary, extbinary
 from fastprof.formats.pgo.calls import _call_of_x86, goes_away, is_call
 from fastprof.formats.pgo.gcov import gcov
 from fastprof.formats.pgo.join import Function, Join, Site
-from fastprof.formats.pgo.levels import DEEPEST, Level, Profile, base_discriminator, enter
+from fastprof.formats.pgo.levels import DEEPEST, Level, Profile, base_discriminator, copies, enter
 from fastprof.formats.pgo.nest import is_flat, nest
 from fastprof.formats.pgo.text import text
 from fastprof.symbols.binaries import Binaries
@@ -112,6 +112,26 @@ def test_base_discriminators_are_those_that_llvm_packs(value: int) -> None:
     """DILocation::encodeDiscriminator of a base discriminator alone: 7 bits with a 0 ahead, or 14 bits."""
     packed = value << 1 if value <= 0x1F else (value & 0x1F | 0x20 | (value & 0xFE0) << 1) << 1
     assert base_discriminator(packed if value else 1) == value
+
+
+@pytest.mark.parametrize(("value", "n"), [(0, 1), (1, 1), (6, 1), (3 << 1 | 4 << 7, 2), (1 | 40 << 1, 20)])
+def test_instructions_of_unrolled_loops_stand_for_several_executions(value: int, n: int) -> None:
+    """In the profile of `small` a loop of 20 rounds has as many counts, though it is straight code."""
+    assert copies(value) == n
+    level = Level()
+    enter(level, (Place("f", 1, 3, value, 0),), 7)
+    assert [*level.body.values()] == [7 * n] and level.total == 7
+
+
+@given(st.integers(0, 0xFFF), st.integers(2, 0xFFF))
+def test_numbers_of_copies_are_those_that_llvm_packs(base: int, n: int) -> None:
+    def packed(number: int) -> tuple[int, int]:
+        if not number:
+            return 1, 1
+        return (number << 1, 7) if number <= 0x1F else ((number & 0x1F | 0x20 | (number & 0xFE0) << 1) << 1, 14)
+
+    (first, shift), (second, _) = packed(base), packed(n)
+    assert (base_discriminator(first | second << shift), copies(first | second << shift)) == (base, n)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +246,7 @@ def test_counts_by_line(tmp_path: Path, suffix: str) -> None:
     log = fastprof.convert(source, output, symbols=[str(PROGRAM)])
     assert [warning for warning in log.warnings if "counts are by line" in warning]
     found = fastprof.diff(FOLDER / "small.llvmprof", output, from_="llvm-profile", stats=True).overlap
-    assert found and found.functions.share == 1.0 and 0.7 < found.samples < 1.0
+    assert found and found.functions.share == 1.0 and 0.6 < found.samples < 1.0
     mine = output.read_text()
     assert re.search(r"^ 4\.3: _ZL8classifyl\S*:4776982$", mine, re.MULTILINE)  # 4,777,001 by address
     targets = "  0: 300000 _ZNK3Add3runEl:281250 _ZNK3Mul3runEl:14063 _ZNK4Rare3runEl:4687\n"

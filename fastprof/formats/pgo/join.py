@@ -360,7 +360,7 @@ class Join:
         profile = Profile()
         for function in self.functions.values():
             level = function.level
-            if level.total:
+            if level.total or level.targets:
                 profile.function(function.name).add(level)
         return profile
 

@@ -24,7 +24,7 @@ _MOST = (1 << 63) - 1
 
 
 def base_discriminator(value: int) -> int:
-    """The first of three numbers that LLVM packs into a discriminator; the others tell duplicates of code apart.
+    """The first of three numbers that LLVM packs into a discriminator.
 
     A component is 0 (the bit 1), has 5 bits (2, 4, 6 -> 1, 2, 3), or 12: bit 6 of it, after the first shift bit 5, says
     that 7 more bits follow.  Source: LLVM's DebugInfoMetadata.h, getUnsignedFromPrefixEncoding.
@@ -33,6 +33,13 @@ def base_discriminator(value: int) -> int:
         return 0
     value >>= 1
     return (value >> 1 & 0xFE0) | (value & 0x1F) if value & 0x20 else value & 0x1F
+
+
+def copies(value: int) -> int:
+    """The second number of a discriminator: for how many executions of the source an instruction stands in an unrolled
+    or vectorized loop."""
+    rest = value >> (1 if value & 1 else 14 if value & 0x40 else 7)
+    return base_discriminator(rest) or 1
 
 
 def location(place: Place) -> Location:
@@ -125,7 +132,7 @@ def enter(level: Level, places: tuple[Place, ...], count: int, size: int = 1) ->
         level = level.inside(location(outer), inner.name)
         level.total += count * size
     at = location(places[0])
-    level.count(at, count)
+    level.count(at, count * copies(places[0].discriminator))
     return level, at
 
 
