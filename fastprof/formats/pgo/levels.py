@@ -36,8 +36,8 @@ def base_discriminator(value: int) -> int:
 
 
 def copies(value: int) -> int:
-    """The second number of a discriminator: for how many executions of the source an instruction stands in an unrolled
-    or vectorized loop."""
+    """The second number of a discriminator: how many executions of the source one execution of an instruction of an
+    unrolled or vectorized loop is."""
     rest = value >> (1 if value & 1 else 14 if value & 0x40 else 7)
     return base_discriminator(rest) or 1
 
