@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import subprocess
 import sys
@@ -134,22 +135,49 @@ def test_dump_gcov_reads_the_profile(tmp_path: Path, layout: str, version: int) 
     assert read == expected and len(read) > 10
 
 
+RUST = """
+#[inline(never)]
+fn step(x: u64, k: u64) -> u64 { if x % 64 == 63 { x * 31 % 999983 + k } else { x + 3 } }
+fn main() { let mut x = 1u64; for i in 0..50000 { x = step(x, i); } println!("{}", x); }
+"""
+
+
 def test_the_recipes(tmp_path: Path) -> None:
-    """The commands of docs/pgo.md, as printed."""
-    need("valgrind")
-    folder = tmp_path / "bin"
+    """The commands of docs/pgo.md, as printed: clang, rustc, gcc, BOLT, Go."""
+    for tool in ("valgrind", "rustc"):
+        need(tool)
+    folder, dumps = tmp_path / "bin", tmp_path / "dumps"
     folder.mkdir()
-    for name, command in ("clang", need("clang-19")), ("fastprof", f"{sys.executable} -m fastprof"):
+    tools = {"clang": need("clang-19"), "llvm-bolt": need("llvm-bolt-19"), "fastprof": f"{sys.executable} -m fastprof"}
+    for name, command in tools.items():
         (folder / name).write_text(f'#!/bin/sh\nexec {command} "$@"\n')
         (folder / name).chmod(0o755)
     (tmp_path / "app.c").write_text(APP)
+    (tmp_path / "app.rs").write_text(RUST)
+    dumps.mkdir()
+    for copy in (dumps / "a.prof", tmp_path / "web1.prof", tmp_path / "canary.prof"):
+        copy.write_bytes((CORPUS / "pprof/compiler.pb.gz").read_bytes())
     blocks = re.findall(r"^```sh\n(.*?)^```$", (REPO / "docs/pgo.md").read_text(), re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 2
-    for block in blocks:
-        run(tmp_path, "env", f"PATH={folder}:/usr/bin:/bin", "sh", "-ec", block)
-        (tmp_path / "app").rename(tmp_path / "app.before")
-    assert (tmp_path / "app.llvmprof").read_text().startswith("main:")
-    assert (tmp_path / "app.afdo").read_bytes().startswith(b"adcg")
+    expected = ["llvmprof", "llvmprof", "afdo", "bolt", "pgo"]
+    assert len(blocks) == len(expected)
+    environment = f"PATH={folder}:{os.environ['PATH']}:/usr/bin:/bin", "RUSTC_BOOTSTRAP=1"
+    for block, suffix in zip(blocks, expected, strict=True):
+        before = {*tmp_path.glob(f"*.{suffix}")}
+        for path in before:
+            path.unlink()
+        run(tmp_path, "env", *environment, "sh", "-ec", block)
+        (made,) = tmp_path.glob(f"*.{suffix}")
+        content = made.read_bytes()
+        if "rustc" in block:
+            flags = "-g -Z debug-info-for-profiling -O -Z profile-sample-use=app.llvmprof --emit=llvm-ir"
+            run(tmp_path, "env", *environment, "rustc", *flags.split(), "app.rs", "-o", "app.ll")
+            assert re.search(r'"function_entry_count", i64 5000[01]\b', (tmp_path / "app.ll").read_text())
+        elif suffix == "llvmprof":
+            assert content.startswith(b"main:")
+        elif suffix == "afdo":
+            assert content.startswith(b"adcg")
+        elif suffix == "bolt":
+            assert run(tmp_path, tmp_path / "app.bolt") == run(tmp_path, tmp_path / "app")
 
 
 def perf2bolt() -> str:
