@@ -360,7 +360,7 @@ class Join:
         profile = Profile()
         for function in self.functions.values():
             level = function.level
-            if level.total or level.targets:
+            if level.total or (level.targets and not self._is_graph):
                 profile.function(function.name).add(level)
         return profile
 
