@@ -18,17 +18,16 @@ from collections.abc import Set as _Set
 from fastprof.verbs.profile import Frame as _Frame
 
 from fastprof.core.fp cimport *
+from fastprof.formats.arrow._columns cimport id_of
 
 
 cdef extern from "Python.h":
     PyObject *borrowed "PyTuple_GetItem" (PyObject *tuple, Py_ssize_t i) except NULL
-    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *n) except NULL
 
 cdef enum:
     KNOWN = 1 << 14  # frames found by the address of their object
     VALUES = 1 << 16  # frames found by their value
     SHORT = 1 << 10  # characters of the texts of these
-    LONGEST_NAME = 1 << 20  # bytes: FP_NAME_MOST
     DEEPEST = 1 << 24  # frames
     SEEN = 1 << 18  # stacks found by their frames
     SEEN_FRAMES = 1 << 22  # frames of these
@@ -90,28 +89,10 @@ cdef class Names:
         return id
 
     cdef uint32_t text(self, object text, str what) except 0xffffffff:
-        cdef Py_ssize_t n = 0
-        cdef const char *p
-        cdef bytes data
-        if type(text) is str:
-            try:
-                p = PyUnicode_AsUTF8AndSize(text, &n)
-            except UnicodeEncodeError:
-                try:
-                    text = (<str>text).encode("utf-8", "surrogateescape")
-                except UnicodeEncodeError:
-                    raise RowError(f"{what} {text!r:.80} has surrogates") from None
-            else:
-                if n <= LONGEST_NAME:
-                    return self.have(fp_strings_intern(&self.model.strings, p, n))
-        elif isinstance(text, str):
-            return self.text(str.__str__(text), what)
-        if not isinstance(text, (str, bytes)):
-            raise RowError(f"{what} is {type(text).__name__}, expected a text")
-        data = text if isinstance(text, bytes) else b""
-        if isinstance(text, str) or len(data) > LONGEST_NAME:
-            raise RowError(f"{what} is longer than the limit of 1 MiB")
-        return self.have(fp_strings_intern(&self.model.strings, <const char *>data, len(data)))
+        try:
+            return id_of(self.model, text, what, -1)
+        except ValueError as error:
+            raise RowError(str(error)) from None
 
     cdef uint32_t function(self, object frame, uint32_t *file, uint32_t *line, uint64_t *address) except 0xffffffff:
         """The function of a frame, and its place."""

@@ -340,7 +340,9 @@ class Profile:
         return given.path if given.is_plain else given
 
     def _with(self, **options: Any) -> Profile:
+        """With these options, of which None is none."""
         self.as_input()
+        options = {name: value for name, value in options.items() if value is not None}
         given = Given(self._path, self._from, self._options.given, self.name)
         both = below(given, self._checked(options).given)
         if both is None:  # applies to the rows that these options leave
@@ -365,8 +367,7 @@ class Profile:
         >>> profile.where(labels={"kind": "text"}, function="job").top(n=1).total
         150000000
         """
-        given = {"function": function, "object": object, "threads": threads, "label": labels, "time_range": time}
-        return self._with(**{key: value for key, value in {**given, "part": part}.items() if value is not None})
+        return self._with(function=function, object=object, threads=threads, label=labels, time_range=time, part=part)
 
     def rename(
         self,
@@ -412,8 +413,7 @@ class Profile:
         >>> [(row.name, row.self) for row in profile.top().rows]
         [('f', 14)]
         """
-        given = {"hide": function, "hide_object": object}
-        return self._with(**{key: [value] for key, value in given.items() if value is not None})
+        return self._with(hide=function, hide_object=object)
 
     def collapse(self, object: str | re.Pattern[str] | None = None, *, recursion: bool = False) -> Profile:
         """With adjacent frames of an object that matches as one frame; with `recursion`, also those of a function.
@@ -423,8 +423,7 @@ class Profile:
         >>> [frame.name for frame in profile.stack(next(profile.rows())["stack_id"])]
         ['r']
         """
-        given = {} if object is None else {"collapse_object": [object]}
-        return self._with(**given, **({"collapse_recursion": True} if recursion else {}))
+        return self._with(collapse_object=object, collapse_recursion=recursion or None)
 
     def below(self, function: str | re.Pattern[str] | None = None, *, path: str | None = None) -> Profile:
         """What is below functions that match, or below one path of names, which become roots; other rows are left out.
@@ -434,8 +433,7 @@ class Profile:
         >>> [frame.name for frame in profile.stack(next(profile.rows())["stack_id"])][0]
         'main.job'
         """
-        given = {"root_at": function, "subtree": path}
-        return self._with(**{key: value for key, value in given.items() if value is not None})
+        return self._with(root_at=function, subtree=path)
 
     def labelled(self, labels: Mapping[str, Any] | None = None, /, **more: Any) -> Profile:
         """With these labels in all its samples.

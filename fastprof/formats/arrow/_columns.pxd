@@ -1,6 +1,10 @@
 # Columns as numbers or as ids of strings: see _columns.pyx.
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
+from fastprof.core.fp cimport fp_model
+
+
+cdef uint32_t id_of(fp_model *m, object text, str what, Py_ssize_t row) except? 0xffffffff
 
 cdef class Cells:
     cdef Py_ssize_t n

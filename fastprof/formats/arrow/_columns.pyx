@@ -12,6 +12,7 @@ from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBuffer_Release, PyObject_C
 from cpython.list cimport PyList_GetItem, PyList_Size
 from cpython.number cimport PyNumber_Index
 from cpython.pycapsule cimport PyCapsule_GetPointer
+from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.math cimport isfinite, llround
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free, malloc
@@ -21,10 +22,6 @@ from fastprof.core.times import nanoseconds as _nanoseconds
 
 from fastprof.core.arrow_c cimport ArrowArray, ArrowArrayStream, ArrowSchema
 from fastprof.core.fp cimport FP_NO_ID, fp_model, fp_strings_intern
-
-
-cdef extern from "Python.h":
-    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *n) except NULL
 
 
 cdef extern from *:
@@ -159,23 +156,29 @@ cdef uint32_t text_id(fp_model *m, const void *p, int64_t n, Py_ssize_t row) exc
     return found
 
 
-cdef uint32_t id_of(fp_model *m, object text, Py_ssize_t row) except? 0xffffffff:
-    """The id of a str or of bytes."""
+cdef uint32_t id_of(fp_model *m, object text, str what, Py_ssize_t row) except? 0xffffffff:
+    """The id of a str, whose surrogates stand for bytes, or of bytes.  Errors name the `row`, or if it is -1 `what`."""
     cdef Py_ssize_t n = 0
-    cdef const char *p
+    cdef const char *p = NULL
     if isinstance(text, str):
         try:
             p = PyUnicode_AsUTF8AndSize(text, &n)
-            return text_id(m, p, n, row)
         except UnicodeEncodeError:  # bytes of a name that is not UTF-8
             try:
-                text = (<str>text).encode("utf-8", "surrogateescape")
+                text = str.encode(text, "utf-8", "surrogateescape")
             except UnicodeEncodeError:
-                raise ValueError(f"row {row}: the text {text!r:.80} has surrogates") from None
-    if not isinstance(text, bytes):
-        raise ValueError(f"row {row}: is {type(text).__name__}, expected a text")
-    p = text
-    return text_id(m, p, len(<bytes>text), row)
+                raise ValueError(f"{place(what, row)} {text!r:.80} has surrogates") from None
+    elif not isinstance(text, bytes):
+        raise ValueError(f"{place(what, row)} is {type(text).__name__}, expected a text")
+    if isinstance(text, bytes):
+        p, n = <bytes>text, len(<bytes>text)
+    if n > LONGEST_NAME:
+        raise ValueError(f"{place(what, row)} is longer than the limit of 1 MiB")
+    return text_id(m, p, n, row)
+
+
+cdef str place(str what, Py_ssize_t row):
+    return what if row < 0 else f"row {row}:"
 
 
 # ---- Arrow
@@ -398,9 +401,7 @@ def convert(object column, size_t model, int64_t scale):
     cdef Py_buffer view
     cdef Array a
     cdef str code
-    if isinstance(column, tuple):
-        column = list(column)
-    if not isinstance(column, list) and not isinstance(column, (str, bytes)) and PyObject_CheckBuffer(column):
+    if not isinstance(column, bytes) and PyObject_CheckBuffer(column):
         try:
             PyObject_GetBuffer(column, &view, PyBUF_ND | PyBUF_FORMAT)
         except (BufferError, ValueError):  # not contiguous; not numbers
@@ -416,7 +417,7 @@ def convert(object column, size_t model, int64_t scale):
                     return read(a, model, scale)
             finally:
                 PyBuffer_Release(&view)
-    if not isinstance(column, list):
+    if not isinstance(column, (list, tuple)):
         listed = getattr(column, "tolist", None) or getattr(column, "to_list", None)
         column = listed() if callable(listed) else None
         if not isinstance(column, list):
@@ -438,7 +439,7 @@ cdef Cells convert_list(list column, fp_model *m, int64_t scale):
             c.miss(i)
         elif texts:
             if item is not last:
-                id, last = id_of(m, item, i), item
+                id, last = id_of(m, item, "", i), item
             c.texts[i] = id
         elif isinstance(item, float):
             put_real(c, i, item, scale)

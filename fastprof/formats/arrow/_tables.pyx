@@ -14,7 +14,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 
 from fastprof.core.fp cimport *
-from fastprof.formats.arrow._columns cimport Cells
+from fastprof.formats.arrow._columns cimport Cells, id_of
 
 
 cdef enum:
@@ -116,7 +116,7 @@ cdef class Threads:
             if value is None:
                 pair += [0, 0]
             elif isinstance(value, str):
-                pair += [2, self.intern(value)]
+                pair += [2, id_of(self.model, value, "a name of a thread", -1)]
             else:
                 try:
                     pair += [1, PyNumber_Index(value) & 0xffffffffffffffff]
@@ -126,12 +126,6 @@ cdef class Threads:
         if name is not None:
             self.threads[pair[1], pair[3]] = name.encode("utf-8", "surrogateescape")
         return found
-
-    cdef object intern(self, str text):
-        cdef bytes data = text.encode("utf-8", "surrogateescape")
-        cdef uint32_t id = fp_strings_intern(&self.model.strings, <const char *>data, len(data))
-        known(id)
-        return id
 
     cdef bytes text(self, uint32_t id):
         cdef size_t n = 0
@@ -204,8 +198,11 @@ cdef class Spans:
     def __len__(self):
         return self.n
 
-    def add(self, Cells name, Cells start, Cells end, Cells duration, Cells process, Cells thread, Cells object_,
-            Cells category, Cells depth, Cells id):
+    def add(self, dict cells):
+        """Adds the rows of columns by name."""
+        cdef Cells name = cells["function"], start = cells["ts"], end = cells.get("end"), duration = cells.get("dur")
+        cdef Cells process = cells.get("process"), thread = cells.get("thread"), object_ = cells.get("object")
+        cdef Cells category = cells.get("category"), depth = cells.get("depth"), id = cells.get("id")
         cdef Py_ssize_t i
         cdef Span *s
         cdef uint32_t of, last_of = 0, text, last_text = FP_NO_ID
@@ -354,7 +351,11 @@ cdef class Stacks:
         free(self.frames)
         free(self.order)
 
-    def add_frames(self, Cells stack, Cells depth, Cells function, Cells file, Cells line, Cells address, Cells object_):
+    def add_frames(self, dict cells):
+        """Adds the rows of columns by name."""
+        cdef Cells stack = cells["stack_id"], depth = cells["depth"], function = cells.get("function")
+        cdef Cells file = cells.get("file"), line = cells.get("line"), address = cells.get("address")
+        cdef Cells object_ = cells.get("object")
         cdef Py_ssize_t i
         cdef fp_model *m = self.model
         cdef fp_keyed *o
@@ -414,10 +415,11 @@ cdef class Stacks:
             raise ValueError(f"row {row}: stack {id} has no frames")
         return 0
 
-    def feed(self, size_t batch, Py_ssize_t start, Cells time, Cells stack, Cells function, Cells process, Cells thread,
-             Cells labels, list values, object label_of):
+    def feed(self, size_t batch, Py_ssize_t start, dict cells, list values, object label_of):
         """Appends the samples from row `start` on to a batch.  Returns the row after the last one.  Without frames the
         stacks have one: `function`.  `label_of` returns the label set of the id of a text."""
+        cdef Cells stack = cells["stack_id"], time = cells.get("ts"), function = cells.get("function")
+        cdef Cells process = cells.get("process"), thread = cells.get("thread"), labels = cells.get("labels")
         cdef fp_batch *b = <fp_batch *>batch
         cdef Py_ssize_t i, end = min(start + b.cap - b.n, stack.n)
         cdef uint32_t k, text
@@ -447,11 +449,13 @@ cdef class Stacks:
 
 # ---- graphs
 
-def feed_graph(size_t model, size_t batch, Py_ssize_t start, dict functions, Cells kind, Cells function, Cells file,
-               Cells line, Cells object_, Cells address, Cells callee, Cells calls, list values, dict kinds):
+def feed_graph(size_t model, size_t batch, Py_ssize_t start, dict cells, list values, dict functions, dict kinds):
     """Appends rows of a graph to a batch.  Returns the row after the last one.  The column `callee` of the batch has the
     ids of names: `resolve` replaces them.  `functions`: by name those found so far, by object; `kinds`: the codes by id of
     their texts."""
+    cdef Cells kind = cells["kind"], function = cells["function"], file = cells.get("file"), line = cells.get("line")
+    cdef Cells object_ = cells.get("object"), address = cells.get("address")
+    cdef Cells callee = cells.get("callee"), calls = cells.get("calls")
     cdef fp_model *m = <fp_model *>model
     cdef fp_batch *b = <fp_batch *>batch
     cdef Py_ssize_t i, end = min(start + b.cap - b.n, kind.n)

@@ -207,20 +207,8 @@ class Rows:
     def _spans(self, chunks: Iterable[Chunk]) -> Iterator[Batch]:
         spans = Spans(self._c, self._threads)
         for cells, _, _ in self._read(chunks, self.of):
-            get = cells.get
             with failing(self.fail, "", self._base):
-                spans.add(
-                    cells["function"],
-                    cells["ts"],
-                    get("end"),
-                    get("dur"),
-                    get("process"),
-                    get("thread"),
-                    get("object"),
-                    get("category"),
-                    get("depth"),
-                    get("id"),
-                )
+                spans.add(cells)
         spans.sort()
         self._name_threads()
         batch, more = self._batch("timeline"), True
@@ -233,10 +221,8 @@ class Rows:
         """Add the frames of the stacks of samples, before these are read."""
         self._stacks = Stacks(self._c, self._threads)
         for cells, _, _ in self._read(chunks, of):
-            get = cells.get
-            place = get("function"), get("file"), get("line"), get("address"), get("object")
             with failing(self.fail, "frames: ", self._base):
-                self._stacks.add_frames(cells["stack_id"], cells["depth"], *place)
+                self._stacks.add_frames(cells)
         with failing(self.fail, "frames: "):
             self._stacks.sort()
 
@@ -246,14 +232,10 @@ class Rows:
         stacks = self._stacks or Stacks(self._c, self._threads)
         batch = self._batch("stacks")
         for cells, values, n in self._read(chunks, self.of):
-            get, start = cells.get, 0
-            place = get("process"), get("thread"), get("labels")
+            start = 0
             while start < n:
                 with failing(self.fail, "", self._base):
-                    start = stacks.feed(
-                        address_of(batch.c), start, get("ts"), cells["stack_id"], get("function"), *place, values,
-                        self._labels,
-                    )  # fmt: skip
+                    start = stacks.feed(address_of(batch.c), start, cells, values, self._labels)
                 self._name_threads()
                 yield batch
                 empty(batch)
@@ -289,17 +271,13 @@ class Rows:
         kept: list[Batch] = []  # until the functions of all callees are known
         part = self.model.parts[self.part]
         for cells, values, n in self._read(chunks, self.of):
-            get, start = cells.get, 0
+            start = 0
             if "address" in cells and not cells["address"].is_empty:
                 part.positions = "instr", "line"
             while start < n:
                 kept.append(self._batch("graph"))
                 with failing(self.fail, "", self._base):
-                    place = get("file"), get("line"), get("object"), get("address"), get("callee"), get("calls")
-                    start = feed_graph(
-                        self._c, address_of(kept[-1].c), start, functions, cells["kind"], cells["function"], *place,
-                        values, kinds,
-                    )  # fmt: skip
+                    start = feed_graph(self._c, address_of(kept[-1].c), start, cells, values, functions, kinds)
         for batch in kept:
             resolve(self._c, address_of(batch.c), functions)
             yield batch
