@@ -12,10 +12,11 @@ import tempfile
 from pathlib import Path
 
 from fastprof import formats
+from tests.support import stack_files
 from tests.support.conversions import OF_PROGRAMS
 from tests.support.distinct import FUNCTIONS, INPUTS, SOURCE
 from tests.support.paths import REPO
-from tests.support.peak import peak
+from tests.support.peak import peak, peaks
 
 MIB = 1 << 20
 ROWS = {"timeline": 1_500_000, "stacks": 300_000, "recording": 300_000, "labelled": 1_000_000, "graph": 1_500_000}
@@ -72,8 +73,8 @@ speedscope, Firefox, Perfetto, heaps as text, DHAT): their sums are written to t
 `info` counts contexts by sorted hashes.  They stay if the Firefox Profiler's samples have times, in queries that read
 `stack_id`, for chosen sizes (`--budget`) and in merges and differences of timelines.  Of a Firefox profile, and of an
 archive written before these rounds, each context of the file takes 12 bytes.  An interned
-stack of a Perfetto trace takes 3 to 6 bytes for each frame.  The stacks of CPU profiles of V8 and Chrome stay: a
-node of a CPU profile takes some 190 bytes.""",
+stack of a Perfetto trace takes 3 to 6 bytes for each frame.  The stacks of CPU profiles of V8 and of
+Chrome's traces stay, because their nodes may precede their callers and are read once: 100 to 190 bytes each.""",
         {"timeline": "(merge two|diff) to pprof"},
     ),
     "b": (
@@ -116,7 +117,7 @@ here, in the 2,000 lines of one file.""",
     "j": (
         """A section of a store that is compressed with an earlier one needs that one and zstandard's tables for
 both.""",
-        dict.fromkeys(("timeline", "stacks", "graph"), "archive add"),
+        {"graph": "archive add"},
     ),
 }
 
@@ -169,6 +170,39 @@ def peaks_of(command: list[str], limits: tuple[int, ...]) -> list[int]:
     return [peak(*command, "--max-memory", f"{limit}M") for limit in limits]
 
 
+# By format: verbs, or the target of a conversion.
+VERBS = ("folded", "callgrind", "pprof", "speedscope", "firefox", "archive")
+VERBS += ("info", "top", "diff", "report", "sql")
+STACKS = 100_000
+ABOUT_FORMATS = """{n:,} stacks of 30 of 2,000 functions, written in each format: 1.5 million contexts.  MiB with
+the default limit: at most 64 beyond it, of `report` 96, except for DHAT's page, which has eleven value types, `sql`,
+because of DuckDB (f), and Chrome's and V8's stacks (a)."""
+
+
+def of_verb(verb: str, path: str, folder: str) -> list[str]:
+    """A verb of VERBS, or `merge`, as a command."""
+    found = {
+        "info": ["info", path],
+        "top": ["top", path],
+        "diff": ["diff", path, path],
+        "report": ["report", path, "-o", os.path.join(folder, "page.html")],
+        "sql": ["sql", path, "SELECT count(*) FROM samples"],
+        "merge": ["merge", path, path, "-o", os.devnull, "-t", "pprof"],
+    }
+    return [*found.get(verb, ["convert", path, "-o", os.devnull, "-t", verb]), "-q"]
+
+
+def formats_section(folder: str) -> str:
+    lines = ["## Formats of stacks", "", ABOUT_FORMATS.format(n=STACKS), ""]
+    lines += [f"| | {' | '.join(VERBS)} |", "| --- |" + " ---: |" * len(VERBS)]
+    made, path = stack_files.stacks(STACKS), os.path.join(folder, "stacks")
+    for name, write in stack_files.WRITE.items():
+        write(Path(path), made)
+        found = peaks(of_verb(verb, path, folder) for verb in VERBS)
+        lines.append(f"| {name} | {' | '.join(f'{nbytes // MIB}' for nbytes in found)} |")
+    return "\n".join([*lines, ""])
+
+
 def section(name: str, folder: str, least: int) -> str:
     path = os.path.join(folder, name)
     INPUTS[name](Path(path), ROWS[name])
@@ -191,7 +225,7 @@ def text() -> str:
     with tempfile.TemporaryDirectory(dir=shm if os.path.isdir(shm) else None) as folder:
         os.environ["TMPDIR"] = folder
         least = peak("formats") // MIB
-        sections = [section(name, folder, least) for name in INPUTS]
+        sections = [*(section(name, folder, least) for name in INPUTS), formats_section(folder)]
     why = [f"* **{letter}**: " + text.replace("\n", "\n  ") for letter, (text, _) in REASONS.items()]
     title = TITLE.format(cores=os.cpu_count(), least=least, extra=EXTRA)
     return "\n".join([title, *sections, "## What exceeds the limit", "", *why, ""])
