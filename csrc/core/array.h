@@ -19,7 +19,7 @@ static inline int fp_array_room(void *array, uint32_t *cap, uint64_t need, size_
 }
 
 /* The next item of an array of `n` items, for which it makes room: FP_PUSH(r->names, r->n, r->cap) = name.  Only in
- * code that runs in a guard. */
+ * code that runs in a guard.  The value must not call what adds to the same array, which may move. */
 #define FP_PUSH(array, n, cap) (*(fp_array_room(&(array), &(cap), (uint64_t)(n) + 1, sizeof *(array)), &(array)[(n)++]))
 
 /* The same, but new items are zero. */

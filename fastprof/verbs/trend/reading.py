@@ -1,5 +1,6 @@
 """Reads the profiles of a trend: together where their sums are kept together, else one by one."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from fastprof import bridges
@@ -75,9 +76,12 @@ def read(
 def _placed(profiles: Sequence[Profile], over: Over) -> tuple[list[tuple[str, Profile]], list[str]]:
     """The profiles with their points, and names of those that have none."""
     over.settle(profile.labels for profile in profiles)
-    found, without = list[tuple[str, Profile]](), list[str]()
+    found, without, n_of = list[tuple[str, Profile]](), list[str](), Counter[str]()
     for profile in profiles:
         name = over.name(profile.name, profile.labels, profile.time_ns)
+        if over.word == "order" and type(profile.path) is not str:  # in memory: <from_stacks>, <from_stacks> 2
+            n_of[profile.name] += 1
+            name = f"{name} {n_of[profile.name]}" if n_of[profile.name] > 1 else name
         if name is None:
             without.append(profile.name)
         else:
