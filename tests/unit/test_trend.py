@@ -276,7 +276,8 @@ def test_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_profiles_in_memory_are_points_in_their_order() -> None:
-    made = [fastprof.from_stacks([(["main", "f"], n), (["main", "g"], 10_000 - n)]) for n in (1_000,) * 6 + (2_000,) * 6]
+    costs = [1_000] * 6 + [2_000] * 6
+    made = [fastprof.from_stacks([(["main", "f"], n), (["main", "g"], 10_000 - n)]) for n in costs]
     found = fastprof.trend(made)
     assert [(one.name, one.since) for one in found.findings] == [("g", "<from_stacks> 7")]
 
