@@ -135,6 +135,22 @@ def test_dump_gcov_reads_the_profile(tmp_path: Path, layout: str, version: int) 
     assert read == expected and len(read) > 10
 
 
+def test_a_line_of_many_blocks_counts_as_often_as_gcc_ran_it(tmp_path: Path) -> None:
+    """gcc numbers the blocks of a line; as discriminators of LLVM, some of these numbers would be factors."""
+    gcc, valgrind = need("gcc"), need("valgrind")
+    branches = " ".join(f"if (n & {1 << i}) k += {i}; else k ^= {i};" for i in range(12))
+    code = f"volatile int k;\n__attribute__((noinline)) int work(int n) {{\n{branches}\nreturn k;\n}}\n"
+    (tmp_path / "app.c").write_text(code + "int main(void) { for (int i = 0; i < 100; i++) work(i); return 0; }\n")
+    run(tmp_path, gcc, "-g", "-O2", "app.c", "-o", "app")
+    options = ("--tool=callgrind", "--dump-instr=yes", "--callgrind-out-file=out")
+    run(tmp_path, valgrind, *options, "./app")
+    fastprof.convert(
+        tmp_path / "out", tmp_path / "app.afdo", symbols=[str(tmp_path / "app")], gcov_profile={"format": "padded"}
+    )
+    printed = run(tmp_path, need("dump_gcov"), "--gcov_version=2", "app.afdo")
+    assert re.search(r"^work total:\d+ head:100\n(?:  0: 100\n)?  1: 100\n", printed, re.MULTILINE), printed
+
+
 RUST = """
 #[inline(never)]
 fn step(x: u64, k: u64) -> u64 { if x % 64 == 63 { x * 31 % 999983 + k } else { x + 3 } }

@@ -121,6 +121,9 @@ def test_instructions_of_unrolled_loops_stand_for_several_executions(value: int,
     level = Level()
     enter(level, (Place("f", 1, 3, value, 0),), 7)
     assert [*level.body.values()] == [7 * n] and level.total == 7
+    of_gcc = Level()
+    enter(of_gcc, (Place("f", 1, 3, value, 0),), 7, packed=False)
+    assert [*of_gcc.body.values()] == [7] and of_gcc.total == 7
 
 
 @given(st.integers(0, 0xFFF), st.integers(2, 0xFFF))

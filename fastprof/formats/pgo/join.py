@@ -76,9 +76,10 @@ class Join:
     inlined functions.
     """
 
-    def __init__(self, model: Model, options: Options, is_graph: bool) -> None:
+    def __init__(self, model: Model, options: Options, is_graph: bool, *, packed: bool = True) -> None:
         self._model = model
         self._is_graph = is_graph
+        self._packed = packed  # discriminators of the programs
         self._binaries = Binaries(model, options)
         self.functions: dict[Spot, Function] = {}  # by their first instruction
         self.sites: list[Site] = []
@@ -285,7 +286,8 @@ class Join:
             self.n_unknown += 1
             self.unknown += count
             return None
-        leaf = enter(self._function(spot, places).level, places, count, self._sizes.get(spot, 1))
+        level, size = self._function(spot, places).level, self._sizes.get(spot, 1)
+        leaf = enter(level, places, count, size, packed=self._packed)
         if leaf is None:
             self.n_unplaced += 1
             self.unplaced += count
