@@ -34,11 +34,16 @@ static uint32_t *items(const struct fp_project *s, int by, struct fp_table *plac
     return found;
 }
 
-/* Adds a sum of a stack to that of an item. */
-static int add(struct stack_walk *w, const int64_t *sums, int32_t column, int64_t *to) {
-    if (column < 0 || !__builtin_add_overflow(*to, sums[column], to)) return 0;
-    w->failed = (uint32_t)column;
+/* Adds a cost in sum `value`. */
+static int add(struct stack_walk *w, int64_t cost, int32_t value, int64_t *to) {
+    if (!__builtin_add_overflow(*to, cost, to)) return 0;
+    w->failed = (uint32_t)value;
     return FP_E_OVERFLOW;
+}
+
+/* Adds a sum of a stack to that of an item. */
+static int add_sum(struct stack_walk *w, const int64_t *sums, int32_t value, int64_t *to) {
+    return value < 0 ? 0 : add(w, sums[value], value, to);
 }
 
 /* Adds a node's self costs to its item and begins its totals.  0 or FP_E_OVERFLOW. */
@@ -57,9 +62,9 @@ static int enter(const struct fp_project *s, struct stack_walk *w, uint32_t at, 
     for (uint32_t k = 0; k < n_columns; k++) {
         const struct fp_top_column *column = &w->columns[k];
         if (column->value >= 0) total[k] = sums[column->value];
-        status |= add(w, sums, column->value, &column->to->self[leaf]);
-        status |= add(w, sums, column->second, &column->to->second[leaf]);
-        status |= add(w, sums, w->calls, &column->to->calls[leaf]);
+        status |= add_sum(w, sums, column->value, &column->to->self[leaf]);
+        status |= add_sum(w, sums, column->second, &column->to->second[leaf]);
+        status |= add_sum(w, sums, w->calls, &column->to->calls[leaf]);
     }
     return status;
 }
@@ -76,11 +81,11 @@ static int leave(const struct fp_project *s, struct stack_walk *w, uint32_t at, 
         if (--w->active[id]) continue;
         for (uint32_t k = 0; k < n_columns; k++) {
             w->columns[k].to->seen[id] = 1;
-            status |= add(w, total, (int32_t)k, &w->columns[k].to->inclusive[id]);
+            status |= add(w, total[k], w->columns[k].value, &w->columns[k].to->inclusive[id]);
         }
     }
     for (uint32_t k = 0; at && k < n_columns; k++)
-        status |= add(w, total, (int32_t)k, &w->total[(size_t)(depth - 1) * n_columns + k]);
+        status |= add(w, total[k], w->columns[k].value, &w->total[(size_t)(depth - 1) * n_columns + k]);
     return status;
 }
 

@@ -131,6 +131,19 @@ def test_sums_of_stacks(column: int) -> None:
     assert found == f"x.prof: sums of stacks: the sum of a stack's samples in value type {name} exceeds 2^63 - 1"
 
 
+@pytest.mark.parametrize("name", ["before", "after"])
+def test_sums_of_functions_in_stacks(tmp_path: Path, name: str) -> None:
+    """Inclusive costs are in columns of their own, as many as are asked for."""
+    high, low = f"{INT64} 0", "1 0"
+    if name == "after":
+        high, low = (" ".join(reversed(text.split())) for text in (high, low))
+    path = tmp_path / "x.folded"
+    path.write_text(f"a;b {high}\na;c {low}\n")
+    with pytest.raises(FastprofError) as caught:
+        fastprof.top(path, value=name)
+    assert str(caught.value) == f"{path}: top: the sum of samples in value type {name} exceeds 2^63 - 1"
+
+
 def test_several_inputs(tmp_path: Path) -> None:
     for name in ("a.cg", "b.cg", "c.cg"):
         (tmp_path / name).write_bytes(b"events: Ir\nfl=a.c\nfn=f\n7 4611686018427387904\n")
