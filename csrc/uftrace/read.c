@@ -17,7 +17,7 @@ struct uftrace_call {
 
 struct uftrace_function {
     uint32_t function; /* 0: not defined */
-    uint32_t sizes, n; /* of its arguments and return value, in `sizes` */
+    uint32_t sizes;    /* of its arguments and return value, in `sizes` */
 };
 
 struct uftrace_reader {
@@ -28,8 +28,7 @@ struct uftrace_reader {
     struct fp_table keys; /* (address and session) */
     struct uftrace_function *functions;
     uint32_t cap_functions, requested;
-    uint8_t *sizes;
-    uint32_t n_sizes, cap_sizes;
+    struct fp_strings sizes;
     struct {
         uint64_t key;
         uint32_t row;
@@ -47,6 +46,7 @@ struct fp_uftrace *fp_uftrace_new(struct fp_model *model, int lenient) {
     r->model = model;
     r->lenient = lenient;
     fp_table_init(&r->keys, 2);
+    fp_strings_init(&r->sizes);
     return &r->u;
 }
 
@@ -55,7 +55,7 @@ void fp_uftrace_free(struct fp_uftrace *u) {
     if (!r) return;
     fp_table_clear(&r->keys);
     free(r->functions);
-    free(r->sizes);
+    fp_strings_clear(&r->sizes);
     free(r->switches);
     free(r->calls);
     free(r);
@@ -89,11 +89,8 @@ void fp_uftrace_begin(struct fp_uftrace *u, uint32_t tid, uint32_t thread) {
 
 int fp_uftrace_define(struct fp_uftrace *u, uint32_t function, const uint8_t *sizes, uint32_t n) {
     struct uftrace_reader *r = (struct uftrace_reader *)u;
-    struct uftrace_function *f = &r->functions[r->requested];
-    fp_array_room(&r->sizes, &r->cap_sizes, (uint64_t)r->n_sizes + n, 1);
-    if (n) memcpy(r->sizes + r->n_sizes, sizes, n);
-    *f = (struct uftrace_function){function, r->n_sizes, n};
-    r->n_sizes += n;
+    const uint32_t known = n ? fp_strings_intern(&r->sizes, sizes, n) : 0;
+    r->functions[r->requested] = (struct uftrace_function){function, known};
     return 0;
 }
 
@@ -172,13 +169,12 @@ enum { CUT = -1, UNKNOWN = -2 };
 /* The bytes of the arguments (or the return value) at p, CUT if there are too few to know, or UNKNOWN. */
 static int64_t payload(const struct uftrace_reader *r, const struct uftrace_function *f, int is_exit, const uint8_t *p,
                        size_t n) {
-    if (!f->n) return UNKNOWN;
-    const uint8_t *sizes = r->sizes + f->sizes;
-    uint32_t i = 0, found = 0;
-    size_t at = 0;
+    if (!f->sizes) return UNKNOWN;
+    size_t n_sizes, i = 0, found = 0, at = 0;
+    const uint8_t *sizes = fp_string(&r->sizes, f->sizes, &n_sizes);
     if (is_exit)
-        while (i < f->n && sizes[i++]) continue;
-    for (; i < f->n && sizes[i]; i++, found++) {
+        while (i < n_sizes && sizes[i++]) continue;
+    for (; i < n_sizes && sizes[i]; i++, found++) {
         size_t size = sizes[i] == EMPTY ? 0 : sizes[i];
         if (size == TEXT) {
             if (at + 2 > n) return CUT;

@@ -154,12 +154,14 @@ def test_sessions_and_mappings_of_each_are_found_fast() -> None:
 def test_values_of_debug_information() -> None:
     """In the order of uftrace: that of the text, and by number within a kind.  An empty class has no bytes (254)."""
     arguments = Arguments("argspec:g@arg2/i16,fparg1,arg1\nargauto:_ZdlPv@arg1/x;f@arg1/c\n", 8)
-    debug = ["arg1/t48:P%stack+1", "arg2/S%RSI", "fparg1/32%XMM2", "fparg2/80", "arg3/t0:E", "retval/t0:E"]
+    debug = "arg1/t48:P%stack+1,arg2/S%RSI,fparg1/32%XMM2,fparg2/80,arg3/t0:E,retval/t0:E"
     assert arguments.sizes("f", debug=debug) == bytes([48, 255, 4, 10, 254, 0, 254])
     assert arguments.sizes("g", debug=debug) == bytes([8, 2, 8, 0])
     assert arguments.sizes("f") == bytes([1, 0])
     assert arguments.sizes("_ZdlPvm", "operator delete(void*, unsigned long)") == bytes([8, 0])
-    assert arguments.sizes("h", debug=["retval/t"]) == b""
+    assert arguments.sizes("h", debug="retval/t") == b""
+    assert arguments.sizes("h", debug="arg1,retval5") == bytes([8, 0, 8])
+    assert arguments.sizes("h", debug=",".join(f"arg{i}" for i in range(256))) == b""
 
 
 def test_an_empty_class_has_no_bytes() -> None:
@@ -204,3 +206,24 @@ def test_hard_links_to_one_file_of_data(n_links: int) -> None:
         return
     with pytest.raises(FormatError, match=r"hard links .* 16 times the archive's size"):
         fastprof.info(data + bytes(1024))
+
+
+def test_values_of_a_function_are_read_once() -> None:
+    """Not for each of its addresses."""
+    data = b"".join(struct.pack("<QQ", i, ENTRY | 5 << 3 | (uftrace.BASE + i) << 16) for i in range(256))
+    debug = "F: 0 f0\nL: 3 a.c\nA: @" + "arg1," * 200_000 + "arg2\n"
+    began = time.process_time()
+    assert fastprof.info(uftrace.write({7: data}, debug=debug, specs=f"argauto:f0@{'arg1,' * 200_000}arg1\n"))
+    assert time.process_time() - began < 8
+
+
+def test_forks_of_forks_are_followed_once() -> None:
+    """Each process is the child of the one before it, and none of them has sessions."""
+    n = 6_000
+    tasks = b"".join(b"FORK timestamp=1.000%06d pid=%d ppid=%d\n" % (i, i + 1, i) for i in range(1, n))
+    tasks += b"".join(b"SESS timestamp=2.000%06d pid=1 sid=ab\n" % i for i in range(30_000))
+    tasks += b"".join(b"TASK timestamp=1.000%06d tid=%d pid=%d\n" % (i, i, i) for i in range(2, n))
+    threads = dict.fromkeys(range(n), b"") | {n - 1: uftrace.data(CALLS)}
+    began = time.process_time()
+    assert {row.name for row in fastprof.top(uftrace.write(threads, sessions=tasks), n=0).rows} == {"f0", "f1"}
+    assert time.process_time() - began < 4

@@ -8,11 +8,12 @@ Source: uftrace's utils/argspec.c and utils/fstack.c.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from fastprof.symbols.demangle import demangle
 
 MOST_PATTERNS = 1000
+_MOST_VALUES = 255  # of a function
 _EMPTY, _TEXT, _MOST = 254, 255, 120  # _MOST: bytes of a value
 _SIZES = {"c": 1, "f": 8, "e": 0, "s": _TEXT, "S": _TEXT, "t": 0}
 _VALUE = re.compile(r"(fparg|arg|retval)(\d{0,3})(?:/([a-zA-Z]?)(\d{0,3})(?::\w+)?)?(?:%.*)?")
@@ -39,31 +40,42 @@ class Arguments:
 
     def __init__(self, info: str, word: int) -> None:
         self._word = word
-        self._exact: list[dict[str, list[str]]] = [{}, {}]  # as specified, and uftrace's own list
-        self.patterns: list[tuple[list[re.Pattern[str]], list[str]]] = []  # parts between .* and values
+        # By name, bytes by value (None: unknown): as specified, and uftrace's own list
+        self._exact: list[dict[str, dict[str, int | None]]] = [{}, {}]
+        # Parts between .* and values
+        self.patterns: list[tuple[list[re.Pattern[str]], dict[str, int | None]]] = []
         for kind, text in re.findall(r"^(argspec|retspec|argauto|retauto):(?!lines=)(.*)$", info, re.MULTILINE):
             for one in text.split(";"):
                 name, at, values = one.partition("@")
                 if not at:
                     continue
                 if re.fullmatch(r"[\w:~<>, &()@]+", name):
-                    self._exact[kind.endswith("auto")].setdefault(_short(name), []).extend(values.split(","))
+                    given = self._exact[kind.endswith("auto")].setdefault(_short(name), {})
+                    given.update(self._values(values.split(",")))
                 elif _SIMPLE.fullmatch(name) and name.count("*") < 4:
                     if len(self.patterns) > MOST_PATTERNS:
                         return
-                    self.patterns.append(([re.compile(part) for part in name.split(".*")], values.split(",")))
+                    parts = [re.compile(part) for part in name.split(".*")]
+                    self.patterns.append((parts, self._values(values.split(","))))
 
-    def sizes(self, *names: str, debug: Sequence[str] = ()) -> bytes:
+    def _values(self, given: Iterable[str]) -> dict[str, int | None]:
+        matches = filter(None, map(_VALUE.fullmatch, given))
+        return {m[1] + (m[2] if m[1] != "retval" else ""): self._size(m) for m in matches}
+
+    def sizes(self, *names: str, debug: str = "") -> bytes:
         """Those of arguments, 0, and those of the return value; b"" if a value is unknown.  `debug`: the values by
         debug information, which precede uftrace's own list."""
         names = (*dict.fromkeys([*names, *map(_short, names)]),)
-        found = [one for name in names for one in self._exact[0].get(name, ())]
-        found += [
-            one for parts, values in self.patterns if any(_is_in(name, parts) for name in names) for one in values
-        ]
-        found = found or [*debug] or [one for name in names for one in self._exact[1].get(name, ())]
-        values = {m[1] + m[2]: self._size(m) for one in found if (m := _VALUE.fullmatch(one))}
-        if None in values.values():
+        values = dict[str, int | None]()
+        for name in names:
+            values |= self._exact[0].get(name, {})
+        for parts, given in self.patterns:
+            if any(_is_in(name, parts) for name in names):
+                values |= given
+        values = values or self._values(debug.split(","))
+        for name in names if not values else ():
+            values |= self._exact[1].get(name, {})
+        if None in values.values() or len(values) > _MOST_VALUES:
             return b""
         returned = [size or _EMPTY for key, size in values.items() if key == "retval"]
         arguments: list[tuple[str, int, int]] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
 from fastprof.core._c import lib
@@ -18,7 +18,7 @@ from fastprof.core.options import LENIENT
 from fastprof.core.tar import members
 from fastprof.formats.uftrace import MAGIC
 from fastprof.formats.uftrace.arguments import MOST_PATTERNS, Arguments
-from fastprof.formats.uftrace.mappings import Mappings
+from fastprof.formats.uftrace.mappings import Mapping, Mappings
 from fastprof.formats.uftrace.reported import REPORTED
 from fastprof.symbols import DEMANGLE
 from fastprof.symbols.demangle import demangle
@@ -44,7 +44,7 @@ class Session(NamedTuple):
 class Symbols(NamedTuple):
     starts: list[int]
     names: list[tuple[str, str]]  # type, name
-    debug: dict[int, tuple[str, int, list[str]]]  # file, line, arguments and return value
+    debug: dict[int, tuple[str, int, str]]  # file, line, arguments and return value
 
 
 def _bytes(text: str) -> bytes:
@@ -82,8 +82,10 @@ class UftraceReader(NativeReader):
         self._sessions: list[Session] = []
         self._maps: dict[str, Mappings] = {}  # by session id
         self._of: dict[int, list[tuple[int, int]]] = {}  # by process: time and index of its sessions, in order
+        self._forked: dict[int, int | None] = {}  # by process: the session in which it was forked
         self._own: list[tuple[int, int]] = []  # those of the thread
         self._symbols: dict[str, Symbols] = {}
+        self._functions: dict[tuple[str, str, int], tuple[int, bytes]] = {}  # and sizes, by symbol
         self._read_tasks()
         self._input = self.model.input()
         self._refused: set[str] = set()
@@ -141,21 +143,33 @@ class UftraceReader(NativeReader):
 
     def _begin(self) -> None:
         """The sessions of the thread's process, after the last one of the process that it was forked from."""
-        pid, until, seen = self._pid, _NEVER, set[int]()
-        self._own = [*self._of.get(pid, ())]
-        while pid in self._parents and pid not in seen:
-            seen.add(pid)
-            pid, time = self._parents[pid]
-            until = min(until, time)
-            if inherited := [session for session in self._of.get(pid, ()) if session[0] < until]:
-                self._own.insert(0, inherited[-1])
-                break
-        self._own = self._own or [(session.time, 0) for session in self._sessions[:1]]
+        self._own = self._of.get(self._pid, [])
+        inherited = self._inherited(self._pid)
+        self._first = 0 if inherited is None else inherited
+        self._is_forked = inherited is not None or not self._own
         self._session(0)
 
+    def _inherited(self, pid: int) -> int | None:
+        """The session in which a process was forked; of its parent, or one that this was forked from."""
+        path, found = list[int](), None
+        while pid in self._parents and pid not in self._forked:
+            path.append(pid)
+            self._forked[pid] = None  # ends a circle
+            pid, time = self._parents[pid]
+            sessions = self._of.get(pid, [])
+            if k := bisect_left(sessions, (time, 0)):
+                found = sessions[k - 1][1]
+                break
+        else:
+            found = self._forked.get(pid)
+        self._forked |= dict.fromkeys(path, found)
+        return found
+
     def _session(self, time: int) -> None:
-        k = bisect_right(self._own, (time, _MOST_SESSIONS)) or 1  # the first one counts from 0 on
-        self._r.session = self._own[k - 1][1] if self._own else 0
+        k = bisect_right(self._own, (time, _MOST_SESSIONS))
+        if not self._is_forked:
+            k = k or 1  # the first one counts from 0 on
+        self._r.session = self._own[k - 1][1] if k else self._first
         self._r.until = self._own[k][0] if k < len(self._own) else _NEVER
 
     # ---- names
@@ -166,28 +180,36 @@ class UftraceReader(NativeReader):
             found = [m for line in self._text(f"{name}.sym").splitlines() if (m := _SYMBOL.fullmatch(line))]
             rows = sorted((int(m[1], 16), m[2], m[3]) for m in found)
             debug = {
-                int(at, 16): (file, int(line or 0), [*filter(None, (arguments + "," + returned).split(","))])
+                int(at, 16): (file, int(line or 0), f"{arguments},{returned}")
                 for at, line, file, arguments, returned in _DEBUG.findall(self._text(f"{name}.dbg"))
             }
             self._symbols[name] = Symbols([at for at, _, _ in rows], [row[1:] for row in rows], debug)
         return self._symbols[name]
 
     def _define(self) -> None:
-        r, model = self._r, self.model
+        r, model, k = self._r, self.model, -1
         found = self._maps[self._sessions[r.session].sid].at(r.address) if r.session < len(self._sessions) else None
-        name, symbol, object_, file, line, values = f"<{r.address:x}>", "", 0, "", 0, list[str]()
         if found:
             symbols = self._symbols_of(found.path)
-            object_ = model.object(found.path, found.build_id)
             k = bisect_right(symbols.starts, r.address - found.start) - 1
-            if k >= 0 and symbols.names[k][0] != "?":
-                symbol = symbols.names[k][1]
-                name = demangle(symbol, self.options[DEMANGLE], self._refused)
-                file, line, values = symbols.debug.get(symbols.starts[k], ("", 0, values))
-        function = model.function(name, file, object_, symbol if symbol != name else "", line)
-        sizes = self._arguments.sizes(symbol, name, debug=values)
+        if found and k >= 0 and symbols.names[k][0] != "?":
+            key = found.path, found.build_id, k
+            if key not in self._functions:
+                self._functions[key] = self._function(found, symbols, k)
+            function, sizes = self._functions[key]
+        else:
+            object_ = model.object(found.path, found.build_id) if found else 0
+            function, sizes = model.function(f"<{r.address:x}>", object_id=object_), b""
         if lib.fp_uftrace_define(r, function, sizes, len(sizes)):
             raise MemoryError("no memory for the arguments of a function")
+
+    def _function(self, found: Mapping, symbols: Symbols, k: int) -> tuple[int, bytes]:
+        symbol = symbols.names[k][1]
+        name = demangle(symbol, self.options[DEMANGLE], self._refused)
+        file, line, values = symbols.debug.get(symbols.starts[k], ("", 0, ""))
+        object_ = self.model.object(found.path, found.build_id)
+        function = self.model.function(name, file, object_, symbol if symbol != name else "", line)
+        return function, self._arguments.sizes(symbol, name, debug=values)
 
     # ---- rows
 
