@@ -6,7 +6,7 @@
  */
 #include "jfr/private.h"
 
-enum { MOST_OPS = 1 << 14 }; /* per type; JDK 25's have up to 60 */
+enum { MOST_OPS = 1 << 14 }; /* per type, and fields in fields; JDK 25's have up to 60 */
 
 struct fp_jfr_compiler {
     struct fp_jfr_reader *r;
@@ -14,6 +14,7 @@ struct fp_jfr_compiler {
     uint64_t got;
     uint32_t first;
     int is_full;
+    uint32_t n_values; /* also those that one operation skips together with others, or none */
     const struct fp_jfr_want *wants;
     uint32_t n_wants;
     uint32_t outer; /* the name of a field of the type itself that is a structure; 0: none */
@@ -88,6 +89,7 @@ static void compile_value(struct fp_jfr_compiler *c, uint32_t type, uint64_t typ
         c->what = type ? "a type that contains itself" : "a type that the metadata does not describe";
         c->got = type_id;
     }
+    if (!c->what && ++c->n_values > MOST_OPS) c->what = "the size of a type";
     if (c->what || c->is_full) return;
     const struct fp_jfr_type *t = &r->metadata.types[type];
     if (t->primitive) {

@@ -207,6 +207,17 @@ def test_a_class_that_is_no_constant_belongs_to_its_own_event() -> None:
     assert len({int(label) for batch in batches(opened) for label in batch["label"]}) == 400
 
 
+def test_a_type_of_2_to_the_28th_fields_is_refused() -> None:
+    """Each type has two fields of the next one, and the last one has none, so the value takes no bytes."""
+    types = {f"n{i}": (Field("a", f"n{i + 1}"), Field("b", f"n{i + 1}")) for i in range(28)}
+    event = (Field("startTime", "long"), Field("heapUsed", "long"))
+    chunk = Chunk({**types, "n28": (), "jdk.GCHeapSummary": event})
+    chunk.event("jdk.GCHeapSummary", 10, 5)
+    chunk.types["jdk.GCHeapSummary"] = (*event, Field("all", "n0"))
+    with pytest.raises(FormatError, match="an event is shorter than its fields"):
+        fastprof.info(chunk.bytes(), jfr={"events": True})
+
+
 def test_arguments_of_the_machine_are_not_shown() -> None:
     chunk = Chunk()
     chunk.event("jdk.JVMInformation", 0, "OpenJDK", "21.0.8", "-Dpassword=secret", 4711)
