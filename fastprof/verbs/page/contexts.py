@@ -44,7 +44,7 @@ from fastprof.verbs.page.tracks import Tracks
 
 _MOST_CALLS = 250_000  # kept while a timeline is read: more than fit the page
 _MOST_SAMPLES = 400_000  # the same of samples with times
-_OFF_CPU = "off-cpu"  # the value type of times between switches, as of perf.data
+_OFF_CPU = "off-cpu", "nanoseconds"  # the value type of times between switches, as of perf.data
 _LEAST_CONTEXTS = 1 << 16  # kept while they are added up: more than a page shows
 _LABEL_BYTES = 8 + 8  # per sum of fp_context_labels: its row and index entry
 _CONTEXT_BYTES = 12 + 22 + 8  # per node of fp_contexts: its row, index entry and total
@@ -270,8 +270,8 @@ class Shown:
         if not self.in_time.room or self.tracks is None:
             return
         if batch.part not in self._waiting:
-            names = [type_.name for type_ in self._model.parts[batch.part].value_types]
-            found = (names.index(_OFF_CPU), self._model.function(_OFF_CPU)) if _OFF_CPU in names else (-1, 0)
+            types = [(type_.name, type_.unit) for type_ in self._model.parts[batch.part].value_types]
+            found = (types.index(_OFF_CPU), self._model.function(_OFF_CPU[0])) if _OFF_CPU in types else (-1, 0)
             self._waiting[batch.part] = found
         value, function = self._waiting[batch.part]
         if value >= 0:
