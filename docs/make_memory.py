@@ -84,7 +84,7 @@ Chrome's traces stay, because their nodes may precede their callers and are read
     ),
     "c": (
         """A page lists callers and callees of functions, so distinct arcs of stacks stay in memory in addition to
-contexts, and what the page shows takes 30 MiB while it is made.  If contexts exceed the limit, the smaller ones are
+contexts, and what the page shows takes 30 to 80 MiB while it is made, most if contexts just fit.  If contexts exceed the limit, the smaller ones are
 dropped; a timeline's arcs are written away.""",
         {"timeline": "report", "stacks": "report"},
     ),
@@ -175,7 +175,7 @@ VERBS = ("folded", "callgrind", "pprof", "speedscope", "firefox", "archive")
 VERBS += ("info", "top", "diff", "report", "sql")
 STACKS = 100_000
 ABOUT_FORMATS = """{n:,} stacks of 30 of 2,000 functions, written in each format: 1.5 million contexts.  MiB with
-the default limit: at most 64 beyond it, of `report` 96, except for DHAT's page, which has eleven value types, `sql`,
+the default limit: at most 64 beyond it, of `report` 98, except for DHAT's page, which has eleven value types, `sql`,
 because of DuckDB (f), and Chrome's and V8's stacks (a)."""
 
 
