@@ -84,8 +84,8 @@ Chrome's traces stay, because their nodes may precede their callers and are read
     ),
     "c": (
         """A page lists callers and callees of functions, so distinct arcs of stacks stay in memory in addition to
-contexts, and what the page shows takes 30 to 80 MiB while it is made, most if contexts just fit.  If contexts exceed the limit, the smaller ones are
-dropped; a timeline's arcs are written away.""",
+contexts, and what the page shows takes 30 to 80 MiB while it is made, most if contexts
+just fit.  If contexts exceed the limit, the smaller ones are dropped; a timeline's arcs are written away.""",
         {"timeline": "report", "stacks": "report"},
     ),
     "d": (

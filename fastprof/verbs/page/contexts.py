@@ -306,8 +306,9 @@ class Shown:
             self._fits(lib.fp_contexts_shrink(self.contexts, to, self._err))
 
     def _most(self, nbytes: int, n_values: int) -> int:
-        """The number of sums to keep, each of `nbytes` and its values, in the memory that stacks leave: with the default
-        limit 480,000 contexts of one value type."""
+        """The number of sums to keep, each of `nbytes` and its values, in the memory that stacks leave.
+
+        With the default limit these are 480,000 contexts of one value type."""
         return max(_LEAST_CONTEXTS, self._options[MAX_MEMORY] * 5 // 6 // (nbytes + 16 * n_values))
 
     def _graph(self, side: int, batches: Iterable[Batch]) -> Iterator[Batch]:
