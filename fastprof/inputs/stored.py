@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.urls import is_url, shown
@@ -73,6 +74,15 @@ class Given:
     def is_plain(self) -> bool:
         """Whether its path alone stands for it."""
         return self.from_ is None and not self.options
+
+
+def told_apart(inputs: Iterable[tuple[str, Any]]) -> Iterator[str]:
+    """The names of inputs, given with what they are read from.  Profiles that were opened or made may have one name:
+    `<from_stacks>`, `<from_stacks> [2]`."""
+    seen = Counter[str]()
+    for name, path in inputs:
+        seen[name] += 1
+        yield f"{name} [{seen[name]}]" if seen[name] > 1 and not isinstance(path, str) else name
 
 
 def file_of(path: Any) -> Any:

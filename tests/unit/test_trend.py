@@ -279,7 +279,7 @@ def test_profiles_in_memory_are_points_in_their_order() -> None:
     costs = [1_000] * 6 + [2_000] * 6
     made = [fastprof.from_stacks([(["main", "f"], n), (["main", "g"], 10_000 - n)]) for n in costs]
     found = fastprof.trend(made)
-    assert [(one.name, one.since) for one in found.findings] == [("g", "<from_stacks> 7")]
+    assert [(one.name, one.since) for one in found.findings] == [("g", "<from_stacks> [7]")]
 
 
 def test_per(tmp_path: Path) -> None:

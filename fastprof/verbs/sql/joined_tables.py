@@ -29,7 +29,7 @@ from fastprof.core.options import Option, Options, checked
 from fastprof.core.streams import name_of
 from fastprof.core.urls import shown
 from fastprof.inputs.expand import skipped, with_advice
-from fastprof.inputs.stored import Given, Stored
+from fastprof.inputs.stored import Given, Stored, told_apart
 from fastprof.verbs.profile import Profile, Table, table_end
 from fastprof.verbs.run import none_can_be_read
 
@@ -81,7 +81,7 @@ class Together:
         self._from, self._keep_going = from_, keep_going
         self._options = checked(options, plan.known_options())
         self._paths = paths
-        self.names = [*_names(paths)]
+        self.names = [*told_apart((_name(path), path) for path in paths)]
         labels = InputLabels(self._options)
         self.log = Log()
         recorded: dict[int, Mapping[str, str]] = {}
@@ -312,13 +312,8 @@ class JoinedTable:
 _NOTHING = Texts.of([])
 
 
-def _names(paths: list[Any]) -> Iterator[str]:
-    """The names of inputs: of profiles that were opened or made, of which several may have one, all different."""
-    seen = Counter[str]()
-    for path in paths:
-        name = shown(path) if isinstance(path, str) else path.name if isinstance(path, Given) else name_of(path)
-        seen[name] += 1
-        yield f"{name} [{seen[name]}]" if seen[name] > 1 and not isinstance(path, str) else name
+def _name(path: Any) -> str:
+    return shown(path) if isinstance(path, str) else path.name if isinstance(path, Given) else name_of(path)
 
 
 def _members(paths: list[Any]) -> Iterator[tuple[int, Member]]:

@@ -1,6 +1,5 @@
 """Reads the profiles of a trend: together where their sums are kept together, else one by one."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from fastprof import bridges
@@ -11,6 +10,7 @@ from fastprof.core.log import Log
 from fastprof.core.messages import spelled
 from fastprof.core.options import Option, Options
 from fastprof.inputs.expand import skipped, with_advice
+from fastprof.inputs.stored import told_apart
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import none_can_be_read
 from fastprof.verbs.trend.points import Over, times_of
@@ -76,12 +76,10 @@ def read(
 def _placed(profiles: Sequence[Profile], over: Over) -> tuple[list[tuple[str, Profile]], list[str]]:
     """The profiles with their points, and names of those that have none."""
     over.settle(profile.labels for profile in profiles)
-    found, without, n_of = list[tuple[str, Profile]](), list[str](), Counter[str]()
-    for profile in profiles:
-        name = over.name(profile.name, profile.labels, profile.time_ns)
-        if over.word == "order" and type(profile.path) is not str:  # in memory: <from_stacks>, <from_stacks> 2
-            n_of[profile.name] += 1
-            name = f"{name} {n_of[profile.name]}" if n_of[profile.name] > 1 else name
+    found, without = list[tuple[str, Profile]](), list[str]()
+    names = told_apart((profile.name, profile.path) for profile in profiles)
+    for own, profile in zip(names, profiles, strict=True):
+        name = over.name(own, profile.labels, profile.time_ns)
         if name is None:
             without.append(profile.name)
         else:
