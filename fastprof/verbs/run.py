@@ -29,17 +29,17 @@ Idle = Callable[[Option[Any]], None]
 def listed(inputs: Any) -> list[Any]:
     """One input or several as a list, as `path_of` has them."""
     one = isinstance(inputs, (str, bytes, os.PathLike, Given)) or hasattr(inputs, "read") or hasattr(inputs, "as_input")
-    one = one or not isinstance(inputs, Iterable) or _bytes_in(inputs) is not None
+    one = one or not isinstance(inputs, Iterable) or _buffer(inputs) is not None
     return [path_of(given) for given in ([inputs] if one else inputs)]
 
 
-def _bytes_in(given: Any) -> bytes | None:
+def _buffer(given: Any) -> memoryview | None:
     """The bytes that an object holds: a bytearray, a memoryview, an array of bytes; None for others."""
     try:
         view = memoryview(given)
     except (TypeError, ValueError, BufferError):
         return None
-    return bytes(view) if view.format in ("B", "b", "c") else None
+    return view if view.format in ("B", "b", "c") else None
 
 
 def path_of(given: Any) -> Any:
@@ -59,10 +59,10 @@ def path_of(given: Any) -> Any:
         return path_of(os.fspath(given))
     if isinstance(given, bytes) or hasattr(given, "read") or hasattr(given, "write"):
         return given
-    held = _bytes_in(given)
+    held = _buffer(given)
     if held is None:
         raise UsageError(f"a path is {given!r:.80}, expected a text, bytes, a file object or a Profile")
-    return held
+    return bytes(held)
 
 
 def run(
