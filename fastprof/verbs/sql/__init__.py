@@ -90,9 +90,9 @@ class Answer:
                 # for DuckDB, whose files everybody may read
                 spill = self._stack.enter_context(PrivateFolder("fastprof-sql-"))
             self._db = self._stack.enter_context(duckdb.connect(config=_CONFIG | {"temp_directory": spill}))
-            inputs, conditions = [*paths], self._parsed(query)
-            reads_others = any(map(conditions.uses, (*_TABLES, "profiles")))
-            if conditions.reads("series"):
+            inputs, self._conditions = [*paths], self._parsed(query)
+            reads_others = any(map(self._conditions.uses, (*_TABLES, "profiles")))
+            if self._conditions.reads("series"):
                 self._read_series(inputs, options, from_, keep_going, is_alone=not reads_others)
             elif of_series:
                 flag = spelled(next(option.flag for option in SERIES if option.name in of_series))
@@ -192,12 +192,12 @@ class Answer:
         of each registered table.  Of a table only what the query reads, or the `whole`."""
         from fastprof.verbs.sql.filter import Conditions
 
-        conditions = Conditions(self._db, "" if whole else query)
+        conditions = Conditions(self._db, "") if whole else self._conditions
         if self._series is not None:
             scan = conditions.scan("series")
             self._add(self._series.of(scan.columns), "series", scan)
         if self._together is not None:
-            self._offer_together(Conditions(self._db, query), self._together, whole=whole)
+            self._offer_together(self._conditions, self._together, whole=whole)
         if not self._profiles:
             return
         words = set(re.findall(r"\w+", query.casefold()))
