@@ -76,7 +76,7 @@ class Given:
         return self.from_ is None and not self.options
 
 
-def told_apart(inputs: Iterable[tuple[str, Any]]) -> Iterator[str]:
+def distinct_names(inputs: Iterable[tuple[str, Any]]) -> Iterator[str]:
     """The names of inputs, given with what they are read from.  Profiles that were opened or made may have one name:
     `<from_stacks>`, `<from_stacks> [2]`."""
     seen = Counter[str]()

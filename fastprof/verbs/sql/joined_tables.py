@@ -29,7 +29,7 @@ from fastprof.core.options import Option, Options, checked
 from fastprof.core.streams import name_of
 from fastprof.core.urls import shown
 from fastprof.inputs.expand import skipped, with_advice
-from fastprof.inputs.stored import Given, Stored, told_apart
+from fastprof.inputs.stored import Given, Stored, distinct_names
 from fastprof.verbs.profile import Profile, Table, table_end
 from fastprof.verbs.run import none_can_be_read
 
@@ -81,7 +81,7 @@ class Together:
         self._from, self._keep_going = from_, keep_going
         self._options = checked(options, plan.known_options())
         self._paths = paths
-        self.names = [*told_apart((_name(path), path) for path in paths)]
+        self.names = [*distinct_names((_name(path), path) for path in paths)]
         labels = InputLabels(self._options)
         self.log = Log()
         recorded: dict[int, Mapping[str, str]] = {}

@@ -10,7 +10,7 @@ from fastprof.core.log import Log
 from fastprof.core.messages import spelled
 from fastprof.core.options import Option, Options
 from fastprof.inputs.expand import skipped, with_advice
-from fastprof.inputs.stored import told_apart
+from fastprof.inputs.stored import distinct_names
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import none_can_be_read
 from fastprof.verbs.trend.points import Over, times_of
@@ -77,7 +77,7 @@ def _placed(profiles: Sequence[Profile], over: Over) -> tuple[list[tuple[str, Pr
     """The profiles with their points, and names of those that have none."""
     over.settle(profile.labels for profile in profiles)
     found, without = list[tuple[str, Profile]](), list[str]()
-    names = told_apart((profile.name, profile.path) for profile in profiles)
+    names = distinct_names((profile.name, profile.path) for profile in profiles)
     for own, profile in zip(names, profiles, strict=True):
         name = over.name(own, profile.labels, profile.time_ns)
         if name is None:
