@@ -238,7 +238,8 @@ def without_inspect(extensions):
     return extensions
 
 
-subprocess.run([sys.executable, "-B", "csrc/make_pxd.py"], check=True)
+for script in ("make_pxd", "make_cython_stubs"):
+    subprocess.run([sys.executable, "-B", f"csrc/{script}.py"], check=True)
 made = cythonize(
     extensions,
     build_dir=str(BUILD / f"cython-{Cython.__version__}"),
@@ -250,6 +251,7 @@ made = cythonize(
         "cdivision": True,
         "initializedcheck": False,
         "embedsignature": True,
+        "annotation_typing": False,  # annotations are for the stubs
     },
 )
 

@@ -22,7 +22,7 @@ C = {
     "c/fuzz.c": "tests/fuzz/@name@_fuzz.c",
 }
 KINDS = {
-    "text": {f"text/{name}": f"{ROOM}/{name}" for name in ("read.py", "reported.py", "_lexer.pyx", "_lexer.pyi")},
+    "text": {f"text/{name}": f"{ROOM}/{name}" for name in ("read.py", "reported.py", "_lexer.pyx")},
     "json": C | {"json/read.c": "csrc/@name@/read.c"},
     "binary": C | {"binary/read.c": "csrc/@name@/read.c"},
 }

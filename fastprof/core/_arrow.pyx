@@ -154,7 +154,7 @@ cdef void drop_stream(object capsule) noexcept:
     free(s)
 
 
-def schema(list columns, dict metadata=None):
+def schema(list columns: list[ArrowColumn], dict metadata: dict[bytes, bytes] | None = None) -> object:
     """A capsule "arrow_schema": a struct of `columns` (core/arrow_column.py)."""
     cdef ArrowSchema *s = <ArrowSchema *>claim(sizeof(ArrowSchema))
     try:
@@ -165,7 +165,7 @@ def schema(list columns, dict metadata=None):
     return PyCapsule_New(s, "arrow_schema", drop_schema)
 
 
-def array(object owner, Py_ssize_t length, list columns):
+def array(object owner, Py_ssize_t length, list columns: list[ArrowColumn]) -> object:
     """A capsule "arrow_array" over the columns' memory, which `owner` keeps alive."""
     cdef ArrowArray *a = <ArrowArray *>claim(sizeof(ArrowArray))
     try:
@@ -256,7 +256,12 @@ cdef void release_stream(ArrowArrayStream *s) noexcept with gil:
     s.release = NULL
 
 
-def stream(items, list empty, metadata=None, failed=None):
+def stream(
+    items: Iterable[tuple[object, int, list[ArrowColumn]]],
+    list empty: list[ArrowColumn],
+    metadata: Callable[[], dict[bytes, bytes]] | None = None,
+    failed: Callable[[BaseException], object] | None = None,
+) -> object:
     """A capsule "arrow_array_stream" of `items`, each (owner, length, columns); `empty`: the columns if there are no items.
     `metadata` is called for the schema's metadata once the first item is there.  `failed` is called with an exception
     that ends the stream: consumers get at most its text."""

@@ -208,8 +208,8 @@ cdef class StackRows(Names):
         if self.seen == NULL:
             raise MemoryError("no memory for stacks")
 
-    def __init__(self, size_t model, Py_ssize_t n_values, tuple labels, bint leaf_first, object thread_of,
-                 uint32_t always=0):
+    def __init__(self, size_t model, Py_ssize_t n_values, tuple labels: tuple[str | int, ...], bint leaf_first,
+                 object thread_of: Callable[[object, object], int], uint32_t always=0):
         self.n_values, self.labels, self.leaf_first = n_values, labels, leaf_first
         self.thread_of, self.always = thread_of, always
 
@@ -324,7 +324,7 @@ cdef class StackRows(Names):
             return self.have(fp_model_label(self.model, after, key, text, 0, 0)) if text else after
         return self.have(fp_model_label(self.model, after, key, 0, integer(value, "a label"), 0))
 
-    def fill(self, size_t batch, object rows):
+    def fill(self, size_t batch, object rows: Iterator[object]) -> bool:
         """Appends rows of an iterator to a batch.  Returns whether it became full."""
         cdef fp_batch *b = <fp_batch *>batch
         while b.n < b.cap:
@@ -334,7 +334,7 @@ cdef class StackRows(Names):
             self.put(b, row)
         return True
 
-    def sample(self, size_t batch, object row):
+    def sample(self, size_t batch, object row) -> bool:
         """Appends one row.  Returns whether the batch is full."""
         cdef fp_batch *b = <fp_batch *>batch
         self.put(b, row)
@@ -364,7 +364,7 @@ cdef class CallRows(Names):
             raise RowError("a function of a graph has an address, which only frames of stacks have")
         return found
 
-    def fill(self, size_t batch, object rows):
+    def fill(self, size_t batch, object rows: Iterator[object]) -> bool:
         """Appends rows of an iterator to a batch.  Returns whether it became full."""
         cdef fp_batch *b = <fp_batch *>batch
         cdef uint32_t function, file = 0, line = 0, callee, its_file = 0, its_line = 0, n
@@ -402,7 +402,7 @@ cdef class Kept:
 
     cdef object objects
 
-    def __init__(self, *objects):
+    def __init__(self, *objects: object):
         self.objects = objects
 
 
@@ -414,7 +414,7 @@ cdef class Calls(Names):
     def __init__(self, size_t model):
         self.functions = {}
 
-    def function_of(self, object frame):
+    def function_of(self, object frame) -> int:
         """The id of a function."""
         cdef uint32_t file = 0, line = 0
         cdef uint64_t address = 0
@@ -427,7 +427,7 @@ cdef class Calls(Names):
             found = self.functions[frame] = self.function(frame, &file, &line, &address)
         return found
 
-    def put(self, size_t batch, uint8_t op, uint32_t function, uint32_t thread, uint64_t time):
+    def put(self, size_t batch, uint8_t op, uint32_t function, uint32_t thread, uint64_t time) -> bool:
         """Appends an event.  Returns whether the batch is full."""
         cdef fp_batch *b = <fp_batch *>batch
         b.time[b.n], b.op[b.n], b.function[b.n], b.thread[b.n], b.cpu[b.n] = time, op, function, thread, 0

@@ -39,6 +39,7 @@ def make_tree(folder: Path) -> None:
             "ffibuilder.set_source('fastprof.core._c', 'int one(void);')\n"
         ),
         "csrc/make_pxd.py": "",
+        "csrc/make_cython_stubs.py": "",
         "fastprof/__init__.py": "",
         "fastprof/core/__init__.py": "",
         "pyproject.toml": '[project]\nname = "fastprof"\nversion = "0"\n[tool.setuptools]\npackages = ["fastprof"]\n',

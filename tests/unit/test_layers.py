@@ -59,14 +59,14 @@ OUR_FILES = sorted(
     path
     for folder, suffixes in {
         "csrc": ("c", "h", "py"),
-        "fastprof": ("py", "pyi", "pyx", "pxd"),
+        "fastprof": ("py", "pyx", "pxd"),
         "tests": ("py", "c", "h"),
         "bench": ("py",),
         "docs": ("py",),
     }.items()
     for suffix in suffixes
     for path in (REPO / folder).rglob(f"*.{suffix}")
-    if path.name not in ("_c.pyi", "c.pxd", "counted.py", "fp.pxd", "keywords.py")
+    if path.name not in ("c.pxd", "counted.py", "fp.pxd", "keywords.py")
 )
 
 

@@ -13,9 +13,6 @@ from pathlib import Path
 import pytest
 
 from fastprof.core._c import ffi, lib
-from fastprof.core.c_memory import address_of
-from fastprof.core.model import Model
-from fastprof.formats.callgrind import _lexer as callgrind
 from tests.support.paths import REPO
 
 STUBS = sorted((REPO / "fastprof").rglob("*.pyi"))
@@ -174,10 +171,3 @@ def fields_of(struct: str) -> set[str]:
     except ffi.error:  # opaque: reading its fields would end the process
         return set()
     return public(field for field, _ in ffi.typeof(f"struct {struct}").fields if not iskeyword(field))
-
-
-def test_the_dictionary_of_a_lexer_has_the_fields_of_the_stub() -> None:
-    path = REPO / "fastprof" / "formats" / "callgrind" / "_lexer.pyi"
-    (node,) = (n for n in ast.parse(path.read_text()).body if isinstance(n, ast.ClassDef) and n.name == "Wrapped")
-    lexer = callgrind.Lexer(address_of(Model().c), False, True)
-    assert declared(node.body) == lexer.wrapped.keys()

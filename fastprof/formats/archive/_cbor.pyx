@@ -21,7 +21,7 @@ class CborError(ValueError):
     """Bytes that this encoding cannot have, or a value without an encoding."""
 
 
-def loads(bytes data not None, int64_t room=1 << 62):
+def loads(bytes data not None, int64_t room=1 << 62) -> object:
     """The value encoded in `data`.  Its lists and maps may take about `room` bytes.  Errors: CborError."""
     cdef _Decoder decoder = _Decoder()
     decoder.p, decoder.n, decoder.at, decoder.room = data, len(data), 0, room
@@ -138,7 +138,7 @@ cdef object checked(object key):
     return key
 
 
-def dumps(value):
+def dumps(value) -> bytes:
     """`value` as bytes.  Errors: CborError for a type or number that has no encoding here."""
     cdef bytearray out = bytearray()
     encode(value, out, 0)

@@ -65,7 +65,7 @@ cdef class Array:
         free(self.sizes)
 
     @staticmethod
-    def of(bytes format, int64_t n, list buffers, Array dictionary, object owner):
+    def of(bytes format, int64_t n, list buffers: list[tuple[int, int]], Array dictionary: Array | None, owner) -> Array:
         """A column over `buffers`, each (address, size), which `owner` keeps alive."""
         if not 0 <= n <= MOST_ROWS:
             raise ValueError(f"has {n} rows")
@@ -75,7 +75,7 @@ cdef class Array:
         made.dictionary, made.owner = dictionary, owner
         return made
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.n
 
     cdef const uint8_t *buffer(self, int64_t i, int64_t nbytes) except? NULL:
@@ -99,10 +99,10 @@ cdef class Cells:
         free(self.texts)
         free(self.absent)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.n
 
-    def __getitem__(self, Py_ssize_t row):
+    def __getitem__(self, Py_ssize_t row) -> int | None:
         """For tests and messages: a number, the id of a string, or None."""
         if not 0 <= row < self.n:
             raise IndexError(row)
@@ -111,11 +111,11 @@ cdef class Cells:
         return None if self.absent != NULL and self.absent[row] else self.numbers[row]
 
     @property
-    def is_text(self):
+    def is_text(self) -> bool:
         return self.texts != NULL
 
     @property
-    def is_empty(self):
+    def is_empty(self) -> bool:
         """Whether all values are missing."""
         cdef Py_ssize_t i
         for i in range(self.n):
@@ -374,7 +374,7 @@ cdef int read_coded(Array a, Cells c, fp_model *m) except -1:
     return 0
 
 
-def read(Array a, size_t model, int64_t scale):
+def read(Array a, size_t model, int64_t scale) -> Cells:
     """The cells of a column.  Numbers are multiplied by `scale`; 0: any 64 bits are a number."""
     cdef Cells c = Cells.__new__(Cells)
     cdef fp_model *m = <fp_model *>model
@@ -396,7 +396,7 @@ def read(Array a, size_t model, int64_t scale):
 
 # ---- objects of Python
 
-def convert(object column, size_t model, int64_t scale):
+def convert(object column, size_t model, int64_t scale) -> Cells:
     """The cells of a list, of an object with a buffer of numbers, or of one with `tolist`."""
     cdef Py_buffer view
     cdef Array a
@@ -503,8 +503,8 @@ cdef class Stream:
     the dictionary or None) of each; `metadata`: that of the schema."""
 
     cdef ArrowArrayStream stream
-    cdef readonly list columns
-    cdef readonly dict metadata
+    cdef readonly list columns  #: list[tuple[str, bytes, dict[bytes, bytes], bytes | None]]
+    cdef readonly dict metadata  #: dict[bytes, bytes]
     cdef dict dictionaries  # by column the last one, which most streams lend again
 
     def __cinit__(self, object capsule):
@@ -542,10 +542,10 @@ cdef class Stream:
             raise ValueError(f"the Arrow stream failed: {text}")
         return 0
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[list[Array]]:
         return self
 
-    def __next__(self):
+    def __next__(self) -> list[Array]:
         """The next rows: a list of columns."""
         cdef _Lent lent = _Lent.__new__(_Lent)
         cdef ArrowArray *a = &lent.array

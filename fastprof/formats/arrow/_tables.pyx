@@ -71,7 +71,8 @@ cdef class Threads:
     cdef uint32_t input
     cdef Thread *cache
     cdef dict found, own
-    cdef readonly dict processes, threads, ids
+    cdef readonly dict processes, ids  #: dict[int, bytes]
+    cdef readonly dict threads  #: dict[tuple[int, int], bytes]
 
     def __cinit__(self, size_t model, uint32_t input):
         self.model, self.input = <fp_model *>model, input
@@ -94,7 +95,7 @@ cdef class Threads:
             slot.process, slot.thread, slot.kinds = p, t, kinds
         return slot.id
 
-    def add(self, int process_kind, object process, int thread_kind, object thread):
+    def add(self, int process_kind, object process, int thread_kind, object thread) -> int:
         """The id of a thread in the model; a process without a thread is its main thread."""
         key = process_kind, process, thread_kind, thread
         if key in self.found:
@@ -109,7 +110,7 @@ cdef class Threads:
         known(self.found[key])
         return self.found[key]
 
-    def named(self, process, thread, str name=None):
+    def named(self, process, thread, str name: str | None = None) -> int:
         """The id of the thread of an object: a number, or a text.  `name`: of the thread with this number."""
         pair = []
         for value in (process, thread):
@@ -195,10 +196,10 @@ cdef class Spans:
         free(self.order)
         free(self.heap)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.n
 
-    def add(self, dict cells):
+    def add(self, dict cells: dict[str, Cells]) -> None:
         """Adds the rows of columns by name."""
         cdef Cells name = cells["function"], start = cells["ts"], end = cells.get("end"), duration = cells.get("dur")
         cdef Cells process = cells.get("process"), thread = cells.get("thread"), object_ = cells.get("object")
@@ -236,7 +237,7 @@ cdef class Spans:
             s.tie = number_or(id, i, s.depth) if id is not None or depth is not None else -s.end
             self.n += 1
 
-    def sort(self):
+    def sort(self) -> None:
         """Call it after the last `add`."""
         cdef size_t i, k, n = self.n
         self.order = <fp_keyed *>grown(self.order, &self.cap_order, n, sizeof(fp_keyed))
@@ -300,7 +301,7 @@ cdef class Spans:
             return s.end < next.start
         return s.thread != next.thread or s.depth < 0 or s.depth >= next.depth
 
-    def feed(self, size_t batch):
+    def feed(self, size_t batch) -> bool:
         """Appends rows to a batch.  Returns whether there are more."""
         cdef fp_batch *b = <fp_batch *>batch
         cdef const Span *s
@@ -351,7 +352,7 @@ cdef class Stacks:
         free(self.frames)
         free(self.order)
 
-    def add_frames(self, dict cells):
+    def add_frames(self, dict cells: dict[str, Cells]) -> None:
         """Adds the rows of columns by name."""
         cdef Cells stack = cells["stack_id"], depth = cells["depth"], function = cells.get("function")
         cdef Cells file = cells.get("file"), line = cells.get("line"), address = cells.get("address")
@@ -380,7 +381,7 @@ cdef class Stacks:
             self.frames[self.n] = Frame(at, <uint32_t>i)
             self.n += 1
 
-    def sort(self):
+    def sort(self) -> None:
         """Call it after the last `add_frames`."""
         cdef size_t i
         cdef uint32_t node = 0
@@ -415,7 +416,8 @@ cdef class Stacks:
             raise ValueError(f"row {row}: stack {id} has no frames")
         return 0
 
-    def feed(self, size_t batch, Py_ssize_t start, dict cells, list values, object label_of):
+    def feed(self, size_t batch, Py_ssize_t start, dict cells: dict[str, Cells], list values: list[Cells | None],
+             object label_of: Callable[[int], int]) -> int:
         """Appends the samples from row `start` on to a batch.  Returns the row after the last one.  Without frames the
         stacks have one: `function`.  `label_of` returns the label set of the id of a text."""
         cdef Cells stack = cells["stack_id"], time = cells.get("ts"), function = cells.get("function")
@@ -449,7 +451,9 @@ cdef class Stacks:
 
 # ---- graphs
 
-def feed_graph(size_t model, size_t batch, Py_ssize_t start, dict cells, list values, dict functions, dict kinds):
+def feed_graph(size_t model, size_t batch, Py_ssize_t start, dict cells: dict[str, Cells],
+               list values: list[Cells | None], dict functions: dict[int, dict[int, int]],
+               dict kinds: dict[int, int]) -> int:
     """Appends rows of a graph to a batch.  Returns the row after the last one.  The column `callee` of the batch has the
     ids of names: `resolve` replaces them.  `functions`: by name those found so far, by object; `kinds`: the codes by id of
     their texts."""
@@ -489,7 +493,7 @@ def feed_graph(size_t model, size_t batch, Py_ssize_t start, dict cells, list va
     return end
 
 
-def resolve(size_t model, size_t batch, dict functions):
+def resolve(size_t model, size_t batch, dict functions: dict[int, dict[int, int]]) -> None:
     """Replaces names of callees by functions: those of the caller's object, if it has one of this name, or the first."""
     cdef fp_model *m = <fp_model *>model
     cdef fp_batch *b = <fp_batch *>batch

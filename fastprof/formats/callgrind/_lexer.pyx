@@ -38,10 +38,10 @@ from fastprof.formats.callgrind.other_lines cimport *
 from fastprof.formats.callgrind.positions cimport *
 
 # kinds of names, each with separate numbers, by the words of lines
-KINDS = {"fn": FP_NAMED_FUNCTION, "fl": FP_NAMED_FILE, "ob": FP_NAMED_OBJECT}
+KINDS: dict[str, int] = {"fn": FP_NAMED_FUNCTION, "fl": FP_NAMED_FILE, "ob": FP_NAMED_OBJECT}
 
 
-def nearest(bytes word not None):
+def nearest(bytes word not None) -> int | None:
     """A decimal number as the nearest whole one, 2^64 - 1 at most; None if it is not a number."""
     cdef const uint8_t *p = word
     cdef uint64_t v = 0
@@ -86,7 +86,8 @@ cdef class Lexer:
 
     # ---- a part -------------------------------------------------------------
 
-    def start_part(self, uint32_t n_values, bint instr, bint bb, bint lines, bint has_events, bint keeps_names=False):
+    def start_part(self, uint32_t n_values, bint instr, bint bb, bint lines, bint has_events,
+                   bint keeps_names=False) -> None:
         """Begin a part: no current names, no base position, sums at 0.  Numbers of names stay.
 
         Without `has_events`, the first cost line returns FP_NEEDS if the part may inherit the `n_values` of the previous
@@ -122,17 +123,17 @@ cdef class Lexer:
         body.in_function = body.has_callee = False
         body.cob = body.cfi = body.jfi = body.jfn = UNSET
 
-    def take_events(self, bint instr, bint bb, bint lines):
+    def take_events(self, bint instr, bint bb, bint lines) -> None:
         """The part has the events of the previous one, and a cost line, perhaps without naming a function again."""
         cdef Body *body = &self.body
         body.costs.instr, body.costs.bb, body.costs.lines = instr, bb, lines
         body.has_events = body.begun = True
 
-    def end_part(self, size_t batch, size_t err):
+    def end_part(self, size_t batch, size_t err) -> int:
         """End the part: FP_DONE, FP_FULL when the batch must be drained first, or an error."""
         return finish_body(&self.body, <fp_batch *>batch, <fp_err *>err)
 
-    def read_names(self, bint expands, bint binds, bint by_cost_file):
+    def read_names(self, bint expands, bint binds, bint by_cost_file) -> None:
         """How to read the names of this part's writer.
 
         `expands`: names like (3)'2'(5) are made of numbers.  `binds`: a number is one function, whatever file is given.
@@ -142,46 +143,46 @@ cdef class Lexer:
         self.body.names.expands = expands
         self.body.binds = binds
 
-    def find_callees_by_name(self, bint by_name):
+    def find_callees_by_name(self, bint by_name) -> None:
         """This part's writer never gives the file of a callee, see `named_last`."""
         self.body.by_name = by_name
 
-    def count_comments(self):
+    def count_comments(self) -> None:
         """From now on do not ask about comments, count them."""
         self.body.keeps_comments = False
 
     @property
-    def has_events(self):
+    def has_events(self) -> bool:
         return self.body.has_events
 
     @property
-    def begun(self):
+    def begun(self) -> bool:
         """Was a body line seen in this part?"""
         return self.body.begun
 
     @property
-    def totals(self):
+    def totals(self) -> list[int]:
         """Sums of the self costs of this part so far."""
         return [self.body.costs.totals[k] for k in range(self.body.costs.n_values)]
 
     @property
-    def overflowed(self):
+    def overflowed(self) -> bool:
         """Is a total not an int64?"""
         return any(self.body.costs.beyond[k] != 0 for k in range(self.body.costs.n_values))
 
     @property
-    def wrapped(self):
+    def wrapped(self) -> Wrapped:
         """Counts of more than 2^63 in this part: the fields of Wrapped (positions.pxd)."""
         return self.body.wrapped
 
     @property
-    def wrapped_columns(self):
+    def wrapped_columns(self) -> set[int]:
         """The columns that have such counts."""
         return {k for k in range(self.body.costs.n_values) if self.body.wrapped_in[k]}
 
     # ---- the text -----------------------------------------------------------
 
-    def feed(self, size_t in_, size_t batch, size_t err):
+    def feed(self, size_t in_, size_t batch, size_t err) -> int:
         """Read what the window has, given the addresses of `struct fp_window`, `fp_batch` and `fp_err`.
 
         Returns an fp_status.  FP_NEEDS: the line at in.pos, `line_length` bytes long with its newline, is not a body
@@ -195,20 +196,20 @@ cdef class Lexer:
         return status
 
     @property
-    def line_length(self):
+    def line_length(self) -> int:
         return self.body.line_length
 
     @property
-    def undefined_kind(self):
+    def undefined_kind(self) -> int:
         """The kind of the number that has no name yet: a number of KINDS."""
         return self.body.names.undefined_kind
 
     @property
-    def undefined(self):
+    def undefined(self) -> int:
         """That number + 1; 0: none."""
         return self.body.names.undefined
 
-    def drop_line(self, size_t in_):
+    def drop_line(self, size_t in_) -> None:
         """Continue after the line that FP_NEEDS returned."""
         cdef fp_window *input = <fp_window *>in_
         cdef uint8_t c = input.p[input.pos]
@@ -216,7 +217,7 @@ cdef class Lexer:
         input.pos += self.body.line_length
         self.body.line += 1
 
-    def define(self, int kind, uint64_t number, uint32_t name):
+    def define(self, int kind, uint64_t number, uint32_t name) -> None:
         """Give an undefined number its name (a definition further on in the file)."""
         cdef fp_callgrind_numbers *numbers = &self.body.names.numbers[kind]
         cdef fp_callgrind_number *e = fp_callgrind_numbers_find(numbers, number)
@@ -229,17 +230,17 @@ cdef class Lexer:
                 raise MemoryError("no memory for objects")
 
     @property
-    def line(self):
+    def line(self) -> int:
         """Lines read so far."""
         return self.body.line
 
     @property
-    def counts(self):
+    def counts(self) -> dict[str, int]:
         """Repairs, omissions and losses so far: the fields of Counts (positions.pxd)."""
         return self.body.counts
 
     @property
-    def wide(self):
+    def wide(self) -> int:
         """Reads cost lines by: 0, baseline; 1, AVX2; 2, AVX-512.  Limited to what the machine has."""
         return self.body.costs.wide
 

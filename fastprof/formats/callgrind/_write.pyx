@@ -33,7 +33,7 @@ cdef class Body:
         fp_callgrind_body_free(&self.body)
 
     @property
-    def wide(self):
+    def wide(self) -> int:
         """Writes counts by: 0, baseline; 1, AVX2; 2, AVX-512.  Limited to what the machine has."""
         return self.body.wide
 
@@ -42,11 +42,11 @@ cdef class Body:
         self.body.wide = min(wide, fp_callgrind_costs_wide())
 
     @property
-    def escaped(self):
+    def escaped(self) -> int:
         """Names that held a newline, CR or NUL."""
         return sum([self.body.line_names[kind].escaped for kind in range(FP_NAMED_KINDS)])
 
-    def start_part(self, uint32_t n_values, bint instr, bint bb, bint lines, bint all_counts):
+    def start_part(self, uint32_t n_values, bint instr, bint bb, bint lines, bint all_counts) -> None:
         """Begin a part: names are defined again, sums start at 0."""
         cdef int64_t *sums = <int64_t *>realloc(self.sums, (n_values + 1) * sizeof(int64_t))
         if sums == NULL:
@@ -56,13 +56,13 @@ cdef class Body:
         self.overflowed = False
         fp_callgrind_body_start_part(&self.body, n_values, instr, bb, lines, all_counts)
 
-    def end_part(self):
+    def end_part(self) -> list[int]:
         """End the last block.  Returns the sums of the part's self costs."""
         if fp_callgrind_body_end_part(&self.body):
             raise MemoryError("no memory for output")
         return [self.sums[k] for k in range(self.body.n_values)]
 
-    def put(self, size_t batch):
+    def put(self, size_t batch) -> None:
         """Append the rows of a `struct fp_batch` of the current part, which must have as many values."""
         cdef int status
         if (<const fp_batch *>batch).n and (<const fp_batch *>batch).n_values < self.body.n_values:
@@ -102,12 +102,12 @@ cdef class CostLines:
         fp_callgrind_body_free(&self.body)
 
     @property
-    def escaped(self):
+    def escaped(self) -> int:
         """Names that held a newline, CR or NUL."""
         return self.body.line_names[FP_NAMED_FILE].escaped + self.body.line_names[FP_NAMED_FUNCTION].escaped
 
     @property
-    def wide(self):
+    def wide(self) -> int:
         """Writes counts by: 0, baseline; 1, AVX2; 2, AVX-512.  Limited to what the machine has."""
         return self.body.wide
 
@@ -116,11 +116,11 @@ cdef class CostLines:
         self.body.wide = min(wide, fp_callgrind_costs_wide())
 
     @property
-    def totals(self):
+    def totals(self) -> list[int]:
         """The sums of all rows."""
         return [self.sums[k] for k in range(self.n_values)]
 
-    def put(self, size_t batch):
+    def put(self, size_t batch) -> None:
         """Append the rows of a `struct fp_batch`, all of them costs, of as many values as there are sums."""
         cdef int status
         if (<const fp_batch *>batch).n and (<const fp_batch *>batch).n_values < self.n_values:

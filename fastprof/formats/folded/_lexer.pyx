@@ -109,11 +109,11 @@ cdef class Lexer:
         free(self.frames)
 
     @property
-    def counts(self):
+    def counts(self) -> dict[str, int]:
         """The fields of Counts, so far."""
         return self.seen
 
-    def feed(self, size_t in_, size_t batch, size_t err):
+    def feed(self, size_t in_, size_t batch, size_t err) -> int:
         """Read the lines that the window has, given the addresses of `struct fp_window`, `fp_batch` and `fp_err`.
 
         The batch has `n_counts` value columns.  Returns an fp_status.

@@ -115,37 +115,37 @@ cdef class Lexer:
     # ---- for the reader ---------------------------------------------------------
 
     @property
-    def counts(self):
+    def counts(self) -> dict[str, int]:
         """The fields of Counts, so far."""
         self.seen.unmapped = self.store.unmapped
         return self.seen
 
     @property
-    def line_length(self):
+    def line_length(self) -> int:
         """The size of the line for Python, with its newline; 0 at the end of the input."""
         return self.line_n
 
     @property
-    def text(self):
+    def text(self) -> bytes:
         """That line, without its newline."""
         return self.line_p[:self.text_n]
 
     @property
-    def line_number(self):
+    def line_number(self) -> int:
         return self.line
 
     @property
-    def offset(self):
+    def offset(self) -> int:
         """The offset of that line."""
         return self.at
 
     @property
-    def has_allocated(self):
+    def has_allocated(self) -> bool:
         """Whether the figures of allocated objects differ from those in use."""
         return self.allocated
 
     @property
-    def texts(self):
+    def texts(self) -> list[bytes]:
         """The labels of rows as in the file, by id; the first is empty."""
         cdef size_t n
         cdef const uint8_t *p
@@ -155,12 +155,12 @@ cdef class Lexer:
             found.append(p[:n])
         return found
 
-    def consume(self, size_t in_):
+    def consume(self, size_t in_) -> None:
         """Skip the line, which Python has read."""
         (<fp_window *>in_).pos += self.line_n
 
     def use(self, int mode, *, bint again=False, int64_t rate=0, int64_t period=0, int64_t hertz=0, bint swapped=False,
-            bint sized=False, bint java=False):
+            bint sized=False, bint java=False) -> None:
         """Set how lines are read from here on; `again`: starting with the line offered to Python.
 
         `rate`: bytes between two samples of a heap.  `period`, `hertz`: of contentions, as pprof scales them.
@@ -173,12 +173,12 @@ cdef class Lexer:
         self.n_values = 1 if mode == M_COUNTS or mode == M_THREADS else 2 if mode == M_PAIRS else N_VALUES
         self.line -= again
 
-    def name(self, uint64_t address, uint32_t lines):
+    def name(self, uint64_t address, uint32_t lines) -> None:
         """Add a name from one of the file's tables."""
         if store_name(&self.store, address, lines):
             raise MemoryError("no memory for names")
 
-    def add_range(self, uint64_t start, uint64_t limit, uint32_t mapping):
+    def add_range(self, uint64_t start, uint64_t limit, uint32_t mapping) -> None:
         """Add the addresses of a mapping, in order; ranges do not overlap."""
         cdef Store *s = &self.store
         if fp_array_room(&s.ranges, &s.cap_ranges, <uint64_t>s.n_ranges + 1, sizeof(Range)):
@@ -187,7 +187,7 @@ cdef class Lexer:
         s.ranges[s.n_ranges].mapping = mapping
         s.n_ranges += 1
 
-    def describe(self, columns, labels, uint32_t bytes_key):
+    def describe(self, columns: Sequence[int], labels: Sequence[int], uint32_t bytes_key) -> None:
         """At the end of the input, set the values of rows (indexes below N_VALUES), the labels of each text, and the
         key of the label for object sizes (0: none).  Rows follow."""
         cdef Store *s = &self.store
@@ -204,7 +204,7 @@ cdef class Lexer:
             raise MemoryError("no memory for stacks")
         self.described = True
 
-    def feed(self, size_t in_, size_t batch, size_t err):
+    def feed(self, size_t in_, size_t batch, size_t err) -> int:
         """Read what the window has, given the addresses of `struct fp_window`, `fp_batch` and `fp_err`.
 
         Returns an fp_status.

@@ -91,26 +91,26 @@ cdef class Lexer:
         free(self.header)
 
     @property
-    def counts(self):
+    def counts(self) -> dict[str, int]:
         """The fields of Counts, so far."""
         return self.seen
 
     @property
-    def comments(self):
+    def comments(self) -> bytes:
         """The first comments, which `--header` prints."""
         return self.header[:self.header_n]
 
     @property
-    def comms(self):
+    def comms(self) -> dict[int, int]:
         """By thread of the model: the string of its last name."""
         return {i: self.comm_of.p[i] for i in range(self.comm_of.cap) if self.comm_of.p[i]}
 
     @property
-    def columns(self):
+    def columns(self) -> list[tuple[int, bool]]:
         """For each event its name's string, and whether a column for its period follows that of its samples."""
         return [(self.events[self.order[k]], bool(self.has_period[self.order[k]])) for k in range(self.n_events)]
 
-    def feed(self, size_t in_, size_t batch, size_t err):
+    def feed(self, size_t in_, size_t batch, size_t err) -> int:
         """Read what the window has, given the addresses of `struct fp_window`, `fp_batch` and `fp_err`.
 
         Returns an fp_status.  FP_NEEDS: `columns` are more than before: the batch, which is empty or has to be drained
@@ -137,7 +137,7 @@ cdef class Lexer:
         return self.n_rows >= (ROWS if gathers else min(ROWS, b.cap - b.n)) \
             or (gathers and self.model.stacks.n > GATHERED_STACKS)
 
-    def declare(self, names):
+    def declare(self, names: list[int]) -> None:
         """Give events with these names, strings of the model, the first columns in this order, although only some have
         samples yet: the others have periods if the first sample has one.  Call it once, before `use_columns`."""
         known = [self.events[i] for i in range(self.n_events)]
@@ -150,7 +150,7 @@ cdef class Lexer:
             self.order[k] = events.index(event)
         self.number_columns()
 
-    def use_columns(self):
+    def use_columns(self) -> None:
         """The next rows belong to the part with the current `columns`."""
         self.n_known_columns = self.n_columns
 

@@ -33,11 +33,11 @@ cdef class Lines:
         fp_strings_clear(&self.texts)
 
     @property
-    def counts(self):
+    def counts(self) -> dict[str, int]:
         """The fields of Counts, so far."""
         return self.seen
 
-    def feed(self, size_t in_, size_t batch, size_t err):
+    def feed(self, size_t in_, size_t batch, size_t err) -> int:
         """Read the lines that the window has, given the addresses of `struct fp_window`, `fp_batch` and `fp_err`.
 
         Returns an fp_status.

@@ -58,7 +58,7 @@ cdef class PprofRaw(Lines):
     def __dealloc__(self):
         free(self.lines)
 
-    def begin(self, int section, uint64_t line):
+    def begin(self, int section, uint64_t line) -> None:
         """Read a section, which follows this number of lines."""
         self.section, self.line, self.is_open = section, line, False
 

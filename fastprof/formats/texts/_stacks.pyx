@@ -43,7 +43,7 @@ cdef class Tracers(Lines):
     cdef uint32_t key  # a frame that DTrace prints ahead of the stack; 0 = none
     cdef size_t indent  # of the first frame
 
-    def __cinit__(self, size_t model, bint lenient, list maps):
+    def __cinit__(self, size_t model, bint lenient, list maps: list[bytes]):
         cdef uint32_t column, id
         if fp_strings_init(&self.maps):
             raise MemoryError("no memory for maps")

@@ -67,7 +67,7 @@ cdef class Ghc(Lines):
         self.tick, self.total_time, self.total_bytes = tick, total_time, total_bytes
 
     @property
-    def exact(self):
+    def exact(self) -> bool:
         """Whether the tree has ticks and bytes."""
         return self.has_ticks or not self.in_tree
 

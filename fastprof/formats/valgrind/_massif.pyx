@@ -115,12 +115,12 @@ cdef class Lexer:
         free(self.rows)
 
     @property
-    def counts(self):
+    def counts(self) -> dict[str, int]:
         """The fields of Counts, so far."""
         return self.seen
 
     @property
-    def text(self):
+    def text(self) -> bytes:
         """The line or frame that FP_NEEDS is about."""
         cdef size_t n
         cdef const uint8_t *p
@@ -130,24 +130,24 @@ cdef class Lexer:
         return p[:n]
 
     @property
-    def is_place(self):
+    def is_place(self) -> bool:
         return self.asks_place
 
     @property
-    def snapshots(self):
+    def snapshots(self) -> list[Snapshot]:
         """The snapshots found by the first pass."""
         return [self.snapshots[i] for i in range(self.n_snapshots)]
 
-    def header_taken(self):
+    def header_taken(self) -> None:
         self.header = NULL
 
-    def place(self, uint64_t address, uint32_t function, uint32_t line):
+    def place(self, uint64_t address, uint32_t function, uint32_t line) -> None:
         """Set the place of `text`."""
         cdef Place *to = &self.places[self.wanted]
         to.address, to.function, to.line, to.known = address, function, line, True
         self.asks_place = False
 
-    def select(self, uint32_t snapshot, uint32_t label):
+    def select(self, uint32_t snapshot, uint32_t label) -> None:
         """Prepare to read the tree of a snapshot, whose rows get that label."""
         self.second = True
         self.line = self.snapshots[snapshot].line
@@ -156,7 +156,7 @@ cdef class Lexer:
         self.tree_begun = self.abandoned = False
         self.part_label = label
 
-    def feed(self, size_t in_, size_t batch, size_t err):
+    def feed(self, size_t in_, size_t batch, size_t err) -> int:
         """Read what the window has, given the addresses of `struct fp_window`, `fp_batch` and `fp_err`.
 
         Returns an fp_status.

@@ -1,9 +1,0 @@
-from fastprof.formats.texts._machine import Lines
-
-class Ghc(Lines):
-    def __init__(self, model: int, lenient: bool, tick: int, total_time: int, total_bytes: int) -> None: ...
-    @property
-    def exact(self) -> bool: ...
-
-class Instruments(Lines):
-    def __init__(self, model: int, lenient: bool, own: int, name: int) -> None: ...
