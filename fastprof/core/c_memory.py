@@ -18,6 +18,13 @@ def owned(new: C, what: str) -> C:
     return ffi.gc(new, getattr(lib, f"{struct}_free", None) or getattr(lib, f"{struct}_clear"))
 
 
+def enough(status: int) -> int:
+    """What a function of the core returned that fails only without memory.  Errors: MemoryError."""
+    if status < 0:
+        raise MemoryError("no memory")
+    return status
+
+
 def address_of(pointer: CData) -> int:
     """The address of a C object as a number, for compiled modules.  It does not keep the object alive."""
     return int(ffi.cast("uintptr_t", pointer))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.errors import FastprofError, FormatError, check, check_sums
 from fastprof.core.loaded import loaded
 from fastprof.core.log import Log
@@ -266,6 +266,7 @@ class Writer:
         self.options = options
         self.log = log
         self.out = owned(ffi.new("struct fp_buf *"), "output")
+        self.err = ffi.new("struct fp_err *")
         self.start()
 
     def start(self) -> None:
@@ -285,10 +286,13 @@ class Writer:
     def end(self) -> None:
         raise NotImplementedError
 
-    def take_all(self, take: Callable[[], int], err: fp_err) -> None:
+    def check(self, status: int) -> int:
+        """A status, of which `err` states more.  Errors: FastprofError, MemoryError."""
+        return check_sums(status, self.err, self.model, self.format)
+
+    def take_all(self, take: Callable[[], int]) -> None:
         """Call `take`, which writes rows of a batch, until it returns FP_DONE.  FP_FULL: `out` is full."""
-        while status := take():
-            check_sums(status, err, self.model, self.format)
+        while self.check(take()):
             self.drain()
 
     def drain(self) -> None:
@@ -301,8 +305,7 @@ class Writer:
 
     def text(self, data: bytes) -> None:
         """Append bytes made in Python (headers, once per part)."""
-        if lib.fp_buf_reserve(self.out, len(data)):
-            raise MemoryError("no memory for output")
+        enough(lib.fp_buf_reserve(self.out, len(data)))
         ffi.memmove(self.out.p + self.out.n, data, len(data))
         self.out.n += len(data)
 
@@ -582,9 +585,7 @@ def batches_of(
     batch.c.part = part
     status = lib.FP_FULL
     while status == lib.FP_FULL:
-        status = pull(batch.c)
-        if status < 0:
-            raise MemoryError("no memory for a batch")
+        status = enough(pull(batch.c))
         yield batch
         empty(batch)
 

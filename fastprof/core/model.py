@@ -15,7 +15,7 @@ from operator import index
 from fastprof.core import text_counts
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, Literal, NamedTuple, T, fp_table
-from fastprof.core.c_memory import address_of, owned
+from fastprof.core.c_memory import address_of, enough, owned
 from fastprof.core.errors import FastprofError, inputs_of
 from fastprof.core.messages import Message
 from fastprof.core.thread_names import Names
@@ -595,5 +595,4 @@ def empty(batch: Batch) -> None:
 
 def set_values(batch: Batch, n_values: int) -> None:
     """Sets the number of value columns.  Errors: MemoryError."""
-    if lib.fp_batch_set_values(batch.c, n_values):
-        raise MemoryError("no memory for a batch's values")
+    enough(lib.fp_batch_set_values(batch.c, n_values))

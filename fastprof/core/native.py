@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from fastprof.core._c import lib
 from fastprof.core._typing import Any, ClassVar, fp_batch, fp_err, fp_window
+from fastprof.core.c_memory import enough
 from fastprof.core.engine import Reader
 
 Answers = Mapping[int, Callable[[Any, fp_batch], int | None]]
@@ -38,8 +39,7 @@ class NativeReader(Reader):
     def widen(self, batch: fp_batch) -> None:
         """Let the batch have the columns of the part."""
         batch.part = self.part
-        if lib.fp_batch_set_values(batch, len(self.model.parts[self.part].value_types)):
-            raise MemoryError("no memory for a batch's values")
+        enough(lib.fp_batch_set_values(batch, len(self.model.parts[self.part].value_types)))
 
     def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         """What `feed` returns, or FP_NEEDS."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, CData, NamedTuple, fp_dwarf_bytes, fp_dwarf_frame
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 
 if TYPE_CHECKING:
     from fastprof.symbols.elf import ElfFile
@@ -162,9 +162,7 @@ class LineTables:
             self._sections.add(_OTHERS)
             self._sections.c.has_all = True
             status = question(self._lines, *arguments)
-        if status < 0:
-            raise MemoryError("no memory for line tables")
-        return int(status)
+        return enough(status)
 
     def _place(self, found: int) -> tuple[str, int]:
         return (self._file(self._found.unit, self._found.file), int(self._found.line)) if found else ("", 0)

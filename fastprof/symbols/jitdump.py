@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import fp_jitdump
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.messages import counted
 from fastprof.symbols.demangle import Demangle
 from fastprof.symbols.names import NameTable, Symbol
@@ -53,9 +53,7 @@ class JitDump(NameTable):
 
     def _lookup(self, offset: int) -> tuple[Symbol, ...]:
         place = self._place
-        status = lib.fp_jitdump_find(self.c, offset, place)
-        if status < 0:
-            raise MemoryError("no memory for symbols")
+        status = enough(lib.fp_jitdump_find(self.c, offset, place))
         if not status:
             return ()
         file = str(ffi.buffer(place.file, place.file_n), "utf-8", "replace") if place.file_n else ""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.messages import counted
 from fastprof.symbols.demangle import Demangle
 from fastprof.symbols.names import NameTable, Symbol
@@ -37,8 +37,7 @@ class PerfMap(NameTable):
         self._space = owned(lib.fp_space_new(), "symbols")
         self._hit = ffi.new("struct fp_space_hit *")
         for start, size, name in _PERF_MAP_LINE.findall(data):
-            if lib.fp_space_map(self._space, 0, int(start, 16), int(size, 16), 0, len(self._names), 0):
-                raise MemoryError("no memory for symbols")
+            enough(lib.fp_space_map(self._space, 0, int(start, 16), int(size, 16), 0, len(self._names), 0))
             self._names.append(name)
         wrong = len(re.findall(rb"^[^\n]*[^\s\0]", data, re.MULTILINE)) - len(self._names)
         if wrong:

@@ -16,7 +16,7 @@ from fastprof.bridges.room import Room
 from fastprof.bridges.rows.coarse import coarse
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import NamedTuple, Pointer, fp_project, fp_top_arc, fp_top_durations, fp_top_sums
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.chosen_value import ChosenValue, own_calls, recorded_inclusive
 from fastprof.core.engine import Capabilities, batches_of
 from fastprof.core.errors import FastprofError, check_sums, inputs_of, usage_error
@@ -86,8 +86,7 @@ class FunctionCosts:
         self._functions = owned(lib.fp_top_functions_new(model.c), "the sums of functions")
         self._c = self._functions.all
         self._places = owned(ffi.new("struct fp_table *"), "the table of lines")
-        if lib.fp_table_init(self._places, 3):
-            raise MemoryError("no memory for the table of lines")
+        enough(lib.fp_table_init(self._places, 3))
         # Threads of the model, other threads by name, and labels: self costs in both columns.
         self._named: dict[str | int, list[int]] = {}
         self.calls_known = True
@@ -345,8 +344,7 @@ class FunctionCosts:
             if batch.part not in columns:
                 self._columns(model.parts[batch.part], "stacks")
                 columns[batch.part] = match_columns(model, batch.part, batch.c.n_values, events)
-                if lib.fp_project_set_values(project, len(events)):
-                    raise MemoryError("no memory for the sums of stacks")
+                enough(lib.fp_project_set_values(project, len(events)))
             self._fits(lib.fp_project_put(project, batch.c, columns[batch.part], self._err), events)
             if is_full(room, batch.c.n, project):
                 self._add_up(project, events)
@@ -386,8 +384,8 @@ class FunctionCosts:
             self._fits(lib.fp_top_functions_end(self._functions, self._cycles, self._err))
         if self._is_within and self.groups and not self.groups.has_functions:
             self._only_groups(self.groups)
-        if self._arcs and lib.fp_top_functions_index(self._functions):
-            raise MemoryError("no memory for call arcs")
+        if self._arcs:
+            enough(lib.fp_top_functions_index(self._functions))
 
     def column(self, name: str) -> memoryview:
         """self, inclusive, calls or second, by id: a memoryview."""

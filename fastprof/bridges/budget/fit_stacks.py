@@ -15,7 +15,7 @@ from fastprof.bridges.budget.reported import REPORTED
 from fastprof.bridges.sums.sum import repeated
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple, Pointer
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import CAPACITY, Budget, Capabilities
 from fastprof.core.errors import check_sums, inputs_of, usage_error
 from fastprof.core.log import Log, percent
@@ -115,16 +115,10 @@ class Trim:
         self._totals = ffi.new("double[]", n + 1)
         for batch in self._summed(group):
             lib.fp_fit_stacks_total(batch.c, self._columns[batch.part], self._totals)
-        self._status(lib.fp_fit_stacks_weigh_begin(self._c))
+        enough(lib.fp_fit_stacks_weigh_begin(self._c))
         for batch in self._summed(group):
             lib.fp_fit_stacks_weigh(self._c, batch.c, self._columns[batch.part], self._totals, n)
         lib.fp_fit_stacks_weighed(self._c, self._size.stack, self._size.sample, self._size.frame)
-
-    @staticmethod
-    def _status(status: int) -> int:
-        if status < 0:
-            raise MemoryError("no memory for the stacks of a profile")
-        return int(status)
 
     # ---- rows
 
@@ -144,9 +138,9 @@ class Trim:
     def _cut(self, group: int, rank: int) -> Iterator[Batch]:
         self._weigh(group)
         self._values = ffi.new("double[]", len(self._events) + 1)
-        self._status(lib.fp_fit_stacks_cut(self._c, rank))
+        enough(lib.fp_fit_stacks_cut(self._c, rank))
         for batch in self._kept(group):
-            self._status(lib.fp_fit_stacks_batch(self._c, batch.c, self._columns[batch.part], self._values))
+            enough(lib.fp_fit_stacks_batch(self._c, batch.c, self._columns[batch.part], self._values))
             yield batch
 
     def _kept(self, group: int) -> Iterator[Batch]:
@@ -161,7 +155,7 @@ class Trim:
             return  # no row was read
         lib.fp_fit_stacks_begin(c, group)
         for in_ in self._packed.windows(group, c.groups[group].packed):
-            while self._status(lib.fp_fit_stacks_take(c, group, in_, out.c)) == lib.FP_FULL:
+            while enough(lib.fp_fit_stacks_take(c, group, in_, out.c)) == lib.FP_FULL:
                 yield out
                 empty(out)
         if len(out):

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fastprof.bridges.budget.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import CAPACITY, Budget
 from fastprof.core.errors import check_sums, inputs_of, usage_error
 from fastprof.core.log import Log
@@ -107,11 +107,9 @@ class Fit:
         out = Batch("timeline", CAPACITY["timeline"])
         lib.fp_fit_timeline_begin(self._c, group, rank)
         for in_ in self._packed.windows(group, self._c.groups[group].packed):
-            while (status := lib.fp_fit_timeline_take(self._c, group, in_, out.c)) == lib.FP_FULL:
+            while enough(lib.fp_fit_timeline_take(self._c, group, in_, out.c)) == lib.FP_FULL:
                 yield out
                 empty(out)
-            if status < 0:
-                raise MemoryError("no memory for the calls of a timeline")
         if len(out):
             yield out
 

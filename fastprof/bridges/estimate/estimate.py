@@ -25,7 +25,7 @@ from fastprof.bridges.labels import labels_wanted, separating_labels
 from fastprof.bridges.rows.label import labelled_rows
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import NamedTuple, Pointer, fp_batch
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.chosen_value import own_calls
 from fastprof.core.engine import EVERYTHING, Capabilities, batches_of
 from fastprof.core.errors import check_sums
@@ -170,8 +170,7 @@ class _Group:
     def add(self, part: int, n_values: int) -> Pointer[int]:
         columns = match_columns(self._model, part, n_values, self.events)
         self.sources.append(self._model.parts[part])
-        if lib.fp_estimate_set_values(self.c, len(self.events)):
-            raise MemoryError("no memory for the estimate of stacks")
+        enough(lib.fp_estimate_set_values(self.c, len(self.events)))
         return columns
 
     def n_addressed(self, by: str) -> int:

@@ -11,7 +11,7 @@ from fastprof.bridges.fold.arc_runs import ArcRuns
 from fastprof.bridges.sums.sorted_runs import Halt, Merge, Sorted, Words
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Check, Pointer, Pull, fp_feed, fp_fold, fp_fold_tree, fp_merge
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.model import Batch
 
 # per arc: struct fp_fold_arc, index entries, and the orders or links used for sorting
@@ -43,8 +43,7 @@ class Accumulator:
         """Register the functions and threads of the model.  `like`: a table that has them; `known`: their numbers."""
         if known is None or known != self.registered:
             with self._lock:
-                if lib.fp_fold_register(self.fold, like.fold if like else ffi.NULL):
-                    raise MemoryError("no memory for the functions' counters")
+                enough(lib.fp_fold_register(self.fold, like.fold if like else ffi.NULL))
             self.registered = known
 
     def put(self, batch: Batch) -> None:
@@ -61,8 +60,7 @@ class Accumulator:
     def _spill_and_drop(self) -> None:
         fold = self.fold
         self._spill(keep_hot=True)
-        if lib.fp_fold_drop_spilled(fold):
-            raise MemoryError("no memory to spill calls")
+        enough(lib.fp_fold_drop_spilled(fold))
         fold.hard_limit = max(fold.hard_limit, 2 * fold.n_arcs)
 
     def end(self) -> None:
@@ -99,8 +97,7 @@ class Arcs(Accumulator):
         self._arcs.halt = self._nodes.halt = self.halt
 
     def _order(self, keep_hot: bool = False) -> None:
-        if lib.fp_fold_order(self.fold, keep_hot):
-            raise MemoryError("no memory to put call arcs in order")
+        enough(lib.fp_fold_order(self.fold, keep_hot))
 
     def _spill(self, keep_hot: bool) -> None:
         self._order(keep_hot)
@@ -192,9 +189,8 @@ class Paths(Accumulator):
 
     def _order(self, keep_hot: bool = False) -> None:
         with self._lock:
-            status = lib.fp_fold_rank(self.fold)
-        if status or lib.fp_fold_link(self.fold):
-            raise MemoryError("no memory to put call paths in order")
+            enough(lib.fp_fold_rank(self.fold))
+        enough(lib.fp_fold_link(self.fold))
 
     def _spill(self, keep_hot: bool) -> None:
         self._order()

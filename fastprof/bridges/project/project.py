@@ -27,7 +27,7 @@ from fastprof.bridges.room import LEAST_NODES, Room
 from fastprof.bridges.sums.aggregate import Table
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Pointer, fp_err, fp_project
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import EVERYTHING, Capabilities, batches_of
 from fastprof.core.errors import FastprofError, check_sums, inputs_of
 from fastprof.core.log import Log
@@ -145,8 +145,7 @@ class _Graph:
 
     def _match(self, part: int, n_values: int) -> None:
         self._columns[part] = match_columns(self._model, part, n_values, self._events)
-        if lib.fp_project_set_values(self._c, len(self._events)):
-            raise MemoryError("no memory for the call graph")
+        enough(lib.fp_project_set_values(self._c, len(self._events)))
 
     def _add_up(self) -> None:
         """Convert the stacks so far to graphs, and drop them."""

@@ -12,7 +12,7 @@ from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import lib
 from fastprof.core._typing import Any
 from fastprof.core.allocators import KEEP_ALLOCATOR, drops_allocator, is_function, is_object
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import EVERYTHING, Capabilities
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model
@@ -39,8 +39,7 @@ def without_allocator(
 
                 mask = Mask(model, "frames", lambda frame: not frames.is_allocator(frame))
             mask.show(c.keep)
-            if lib.fp_leaves_cut(c, batch.c):
-                raise MemoryError("no memory for the stacks of a heap")
+            enough(lib.fp_leaves_cut(c, batch.c))
         yield batch
     log.count(REPORTED["allocator-frames"], c.n_cut)
 

@@ -20,7 +20,7 @@ from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple, Pointer, fp_ends_texts, fp_mask
 from fastprof.core.arrow_column import WIDTHS, ArrowColumn, Texts
-from fastprof.core.c_memory import address_of, owned
+from fastprof.core.c_memory import address_of, enough, owned
 from fastprof.core.engine import EVERYTHING, Capabilities, Scan
 from fastprof.core.errors import FastprofError, check_sums, inputs_of
 from fastprof.core.log import Log
@@ -210,8 +210,7 @@ class _Table:
             self._add(kind, is_built)
 
     def _add(self, kind: _Kind, is_built: bool) -> None:
-        if lib.fp_ends_columns_add(self._rows, WIDTHS[kind.format] if is_built else 0, kind.nullable):
-            raise MemoryError("no memory for a table")
+        enough(lib.fp_ends_columns_add(self._rows, WIDTHS[kind.format] if is_built else 0, kind.nullable))
 
     def _filtered(self) -> list[tuple[fp_mask, Mask]]:
         """Set which rows are built.  Returns the masks to show for each batch."""
@@ -242,15 +241,13 @@ class _Table:
             status = self._put(self.c, batch.c, self._at, self._rows, self._err)
             check_sums(status, self._err, self._model, f"table {self.name}")
             if status == lib.FP_FULL and self._rows.cap < CAPACITY:
-                if lib.fp_ends_columns_grow(self._rows, min(4 * self._rows.cap, CAPACITY)):
-                    raise MemoryError("no memory for a table")
+                enough(lib.fp_ends_columns_grow(self._rows, min(4 * self._rows.cap, CAPACITY)))
             elif status == lib.FP_FULL:
                 yield self._full()
                 self._begin()
             elif status == lib.FP_NEEDS:
                 text = _label_text(self._model, self.c.requested).encode("utf-8", "replace")
-                if lib.fp_ends_tables_label(self.c, text, len(text)):
-                    raise MemoryError("no memory for labels")
+                enough(lib.fp_ends_tables_label(self.c, text, len(text)))
             else:
                 break
 

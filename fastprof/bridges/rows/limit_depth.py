@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from fastprof.bridges import MAX_DEPTH
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import lib
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import EVERYTHING, Capabilities
 from fastprof.core.errors import inputs_of
 from fastprof.core.log import Log
@@ -27,12 +27,8 @@ def limit_depth(
     c = owned(lib.fp_limit_depth_new(model.c, limit), "the depths of stacks")
     c.named = holds.names
     for batch in batches:
-        status = lib.fp_limit_depth_put(c, batch.c)
-        if status == lib.FP_NEEDS:
+        while enough(lib.fp_limit_depth_put(c, batch.c)) == lib.FP_NEEDS:
             c.deeper = model.frame(0, 0, lines=model.line(model.function("[deeper]")))
-            status = lib.fp_limit_depth_put(c, batch.c)
-        if status != lib.FP_DONE:
-            raise MemoryError("no memory for the depths of stacks")
         yield batch
     if c.n_cut:
         log.count(REPORTED["deep-stacks"], c.n_cut)

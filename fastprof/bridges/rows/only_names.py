@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import fp_restack
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import EVERYTHING, Capabilities
 from fastprof.core.errors import check_sums
 from fastprof.core.function_names import marks, place_of
@@ -46,6 +46,6 @@ def only_names(
 def new_restack(model: Model, what: str, step: int, *, ahead: bool) -> fp_restack:
     """`ahead`: the model replaces frames before it adds stacks (fp_restack_ahead)."""
     restack = owned(lib.fp_restack_new(model.c), what)
-    if ahead and lib.fp_restack_ahead(restack, step):
-        raise MemoryError(f"no memory for {what}")
+    if ahead:
+        enough(lib.fp_restack_ahead(restack, step))
     return restack

@@ -23,7 +23,7 @@ from functools import cache
 from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import NamedTuple, Pointer, T
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.errors import check_sums
 from fastprof.core.labels import GROUP_END
 from fastprof.core.model import Batch, Model
@@ -160,8 +160,8 @@ class Pairs:
         replace = lib.fp_pair_file if files else lib.fp_pair_function
         counterparts = dict.fromkeys(olds, news[0]) if files else self._by_line(olds, news)
         for i, to in counterparts.items():
-            if i not in news and replace(self._c, i, to):
-                raise MemoryError("no memory for pairs of functions")
+            if i not in news:
+                enough(replace(self._c, i, to))
         if rule:
             self.counts[rule] += 1
 

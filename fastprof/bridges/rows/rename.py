@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from fastprof.bridges import LONGEST_NAME, MOD_FILENAME, MOD_FUNCNAME, MOD_OBJECT
 from fastprof.core._c import ffi, lib
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import EVERYTHING, Capabilities
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
@@ -39,8 +39,7 @@ def rename(
     for batch in batches:
         while check_sums(lib.fp_rename_batch(c, batch.c, err), err, model, "other names") == lib.FP_NEEDS:
             name = renamed(bytes(ffi.buffer(c.text, c.text_n)), changes[c.request])
-            if lib.fp_rename_answer(c, name, len(name)):
-                raise MemoryError("no memory for other names")
+            enough(lib.fp_rename_answer(c, name, len(name)))
         for k in range(0, c.n_made, 2):
             old, new = c.made[k], c.made[k + 1]
             if old in model.numbers:

@@ -16,7 +16,7 @@ from itertools import chain
 from fastprof.bridges import TAGLEAF, TAGROOT
 from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import EVERYTHING, Capabilities
 from fastprof.core.errors import check_sums
 from fastprof.core.labels import NONE, values_of
@@ -67,8 +67,7 @@ def _tagged(
     for batch in batches:
         while seen < model.count(table):
             found = added(seen)
-            if lib.fp_tag_key(c, seen, found, n_roots, len(found) - n_roots):
-                raise MemoryError(f"no memory for {what}")
+            enough(lib.fp_tag_key(c, seen, found, n_roots, len(found) - n_roots))
             seen += 1
         check_sums(lib.fp_tag_batch(c, batch.c, err), err, model, what)
         yield batch

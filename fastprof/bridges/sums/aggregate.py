@@ -32,7 +32,7 @@ from fastprof.bridges.sums.reported import REPORTED
 from fastprof.bridges.sums.sorted_runs import Runs
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, Pointer, fp_aggregate
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import CAPACITY, EVERYTHING, Capabilities
 from fastprof.core.errors import OutOfOrder, check_sums
 from fastprof.core.log import Log
@@ -343,8 +343,7 @@ class _Windows:
 
     def __init__(self, c: fp_aggregate, runs: Runs, max_memory: int) -> None:
         n = len(runs)
-        if lib.fp_aggregate_merge(c, n):
-            raise MemoryError("no memory to merge runs")
+        enough(lib.fp_aggregate_merge(c, n))
         self._c, self._runs = c, runs
         self._at = [run.offset for run in runs.runs]
         cap = max(lib.fp_aggregate_room(c) * 2, min(1 << 18, max_memory // n))

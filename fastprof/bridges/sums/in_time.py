@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from fastprof.bridges.sums.reported import REPORTED
 from fastprof.bridges.sums.sum import repeated
 from fastprof.core._c import lib
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import CAPACITY, EVERYTHING, Capabilities
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, empty
@@ -70,8 +70,6 @@ class _ByTime:
 
     def _done(self, call: Callable[[], int]) -> int:
         """Call until it asks for nothing more."""
-        while (status := call()) == lib.FP_NEEDS:
+        while (status := enough(call())) == lib.FP_NEEDS:
             self._spilled.answer(self._c.rounds)
-        if status < 0:
-            raise MemoryError("no memory for samples in order of time")
         return status

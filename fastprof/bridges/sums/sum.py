@@ -20,7 +20,7 @@ from fastprof.bridges.sums.reported import REPORTED
 from fastprof.bridges.sums.sorted_runs import Merge, Sorted
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Pointer, Pull, fp_batch, fp_sum, fp_walk
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import EVERYTHING, Capabilities, batches_of
 from fastprof.core.errors import check_sums
 from fastprof.core.log import Log
@@ -123,9 +123,7 @@ class _Walks(Sorted["fp_walk"]):
 
     def merged(self, merge: fp_walk, to: Pointer[int], n: int) -> tuple[int, int]:
         got = ffi.new("size_t *")
-        status = lib.fp_walk_pull(merge, to, n, got)
-        if status < 0:
-            raise MemoryError("no memory to merge stacks")
+        status = enough(lib.fp_walk_pull(merge, to, n, got))
         return status, int(got[0])
 
 
@@ -159,8 +157,7 @@ class StackSums:
         """Those of a part that follows, in the same order."""
         sums = StackSums(self._model, self._options, self._log, self._holds, self._found)
         sums._room.keeps_stacks |= not self._drops_rows  # rows that were given refer to them
-        if lib.fp_sum_follow(sums._c, self._c):
-            raise MemoryError("no memory for the sums of stacks")
+        enough(lib.fp_sum_follow(sums._c, self._c))
         return sums
 
     def begin(self, part: Part) -> None:
@@ -211,8 +208,7 @@ class StackSums:
         return max(LEAST_NODES, self._max_memory // STACK_BYTES)
 
     def _widen(self, n_values: int) -> None:
-        if lib.fp_sum_set_values(self._c, n_values):
-            raise MemoryError("no memory to sum up stacks")
+        enough(lib.fp_sum_set_values(self._c, n_values))
         self._runs.width = lib.FP_WALK_HEAD + self._c.n_values
 
     def _fits(self, status: int, types: list[ValueType]) -> int:
@@ -232,8 +228,7 @@ class StackSums:
 
     def _ordered(self) -> Pull:
         """A pull of the sums in memory."""
-        if lib.fp_sum_order(self._c):
-            raise MemoryError("no memory to put sums in order")
+        enough(lib.fp_sum_order(self._c))
         return self._pull
 
     def _pull(self, to: Pointer[int], n: int) -> int:
@@ -275,8 +270,7 @@ class StackSums:
 
     def _rank(self) -> None:
         """From now on sums are in the order of their names."""
-        if lib.fp_sum_rank(self._c):
-            raise MemoryError("no memory to put names in order")
+        enough(lib.fp_sum_rank(self._c))
 
     def _merged(self, types: list[ValueType], numbers: Pointer[int], *, split: bool) -> Callable[[fp_batch], int]:
         """A pull of rows from the runs and the sums in memory."""

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 
 from fastprof.core._c import ffi, lib
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.model import Model
 
 _FULL, _MOST = lib.FP_ARCHIVE_SKETCH, (1 << 32) - 1  # hashes of a sketch, the largest one
@@ -30,8 +30,7 @@ def united(base: bytes, others: Iterable[bytes], least: float) -> bytes | None:
             return None
     out = owned(ffi.new("struct fp_buf *"), "tables")
     ends = ffi.new("uint32_t[]", [1] * lib.FP_ARCHIVE_TABLES)
-    if lib.fp_archive_tables_write(model.c, ends, 0, out):
-        raise MemoryError("no memory for tables")
+    enough(lib.fp_archive_tables_write(model.c, ends, 0, out))
     few = sum(ends) < least * before
     return None if few or out.n > lib.FP_ARCHIVE_MAX_DIFFERENCE else bytes(ffi.buffer(out.p, out.n))
 

@@ -8,9 +8,9 @@ from collections import Counter
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, fp_archive_enc
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import Summary, Writer
-from fastprof.core.errors import FastprofError, check_sums, inputs_of
+from fastprof.core.errors import FastprofError, inputs_of
 from fastprof.core.log import Log
 from fastprof.core.model import VIEWS, Batch, Model, Part
 from fastprof.core.options import Options
@@ -75,7 +75,6 @@ class ArchiveWriter(Writer):
         self._sections = Sections(at, self._codec, self._member, base_of)
         self._enc: fp_archive_enc = ffi.NULL
         self._payload = owned(ffi.new("struct fp_buf *"), "a chunk")
-        self._err = ffi.new("struct fp_err *")
         self._from = ffi.new("uint32_t[]", [1] * lib.FP_ARCHIVE_TABLES)
         self._numbers: dict[int, int] = {}  # by part of the model: its number in the archive, in order of rows
         self._parts: list[Part] = []  # as written last
@@ -126,9 +125,9 @@ class ArchiveWriter(Writer):
         enc = self._enc
         positions = sum(_POSITIONS[p] for p in self._parts[number].positions) if self.view == "graph" else 0
         batch.c.part = number
-        status = lib.fp_archive_enc_put(enc, batch.c, positions, self._err)
+        status = lib.fp_archive_enc_put(enc, batch.c, positions, self.err)
         batch.c.part = index  # the batch is the reader's
-        check_sums(status, self._err, self.model, self.format)
+        self.check(status)
         self._summary.add(batch)
         if enc.rows >= CHUNK_ROWS or enc.nbytes >= CHUNK_NBYTES:
             self._flush()
@@ -184,8 +183,7 @@ class ArchiveWriter(Writer):
         chunk = Chunk(0, enc.rows, list(self._chunk_parts), times, threads)
         self._write_parts(self._new_parts)
         self._write_tables()
-        if lib.fp_archive_enc_flush(enc, self._payload):
-            raise MemoryError("no memory for a chunk")
+        enough(lib.fp_archive_enc_flush(enc, self._payload))
         self._section(ROWS, self._take_payload(), chunk)
         self._write_parts(self._changed_parts)
         self._chunk_parts = {}

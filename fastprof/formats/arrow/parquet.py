@@ -18,8 +18,7 @@ import zstandard
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.arrow_column import REAL, WIDTHS, ArrowColumn, Texts
-from fastprof.core.c_memory import owned
-from fastprof.core.errors import check_sums
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.version import __version__
 from fastprof.formats.arrow.schema import schema
 from fastprof.formats.arrow.thrift import Value, binary, boolean, byte, i32, i64, items, struct
@@ -49,7 +48,6 @@ class ParquetWriter(TableWriter):
     def start(self) -> None:
         self._pages = owned(lib.fp_arrow_pages_new(), "the pages of a table")
         self._compress = zstandard.ZstdCompressor(level=_LEVEL).compress
-        self._err = ffi.new("struct fp_err *")
         self._at = 0  # bytes written
         self._groups: list[Value] = []
 
@@ -110,19 +108,16 @@ class ParquetWriter(TableWriter):
         rows.valid = ffi.cast("uint8_t *", column.valid + start // 8 if column.valid else 0)
         rows.width, rows.is_signed, rows.n = width, column.format.islower(), n
         if column.format == REAL:
-            if lib.fp_arrow_pages_reals(self._pages, rows):
-                raise MemoryError("no memory for a table")
+            enough(lib.fp_arrow_pages_reals(self._pages, rows))
             return True
         if column.texts is None:
-            status = lib.fp_arrow_pages_numbers(self._pages, rows, column.name.decode() in _DIFFERENCES)
-            if status:
-                raise MemoryError("no memory for a table")
+            status = enough(lib.fp_arrow_pages_numbers(self._pages, rows, column.name.decode() in _DIFFERENCES))
             return True
         most = _DICTIONARY if n > _FEW else _LONGEST
-        status = lib.fp_arrow_pages_texts(self._pages, rows, _texts(column.texts), most, self._err)
+        status = lib.fp_arrow_pages_texts(self._pages, rows, _texts(column.texts), most, self.err)
         if status == lib.FP_E_OVERFLOW and n > _FEW:
             return False
-        check_sums(status, self._err, self.model, self.format)
+        self.check(status)
         return True
 
     def _chunk(self, column: ArrowColumn, n: int, at: int, pages: list[bytes]) -> tuple[Value, int]:

@@ -14,7 +14,7 @@ from fastprof.core._typing import (
     fp_firefox_thread_in,
     fp_window,
 )
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
 from fastprof.core.model import MAX_VALUE_TYPES, Part, ValueType
@@ -116,8 +116,8 @@ class FirefoxReader(Reader):
         if self._part < 0:
             return int(lib.FP_DONE)
         batch.part = self._part
-        if self._types and batch.n_values != len(self._types) and lib.fp_batch_set_values(batch, len(self._types)):
-            raise MemoryError("no memory for a batch's values")
+        if self._types:
+            enough(lib.fp_batch_set_values(batch, len(self._types)))
         while self._table >= 0:
             status = int(lib.fp_firefox_rows(r, batch, err))
             if status == lib.FP_NEEDS:

@@ -8,7 +8,7 @@ from itertools import chain
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, Pointer, fp_firefox
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import DRAIN, Writer
 from fastprof.core.model import Batch, Part, ValueType
 from fastprof.core.parts import comments_of, default_value, descriptions_of, match_values, merge_parts, remarks_of
@@ -91,7 +91,7 @@ class FirefoxWriter(Writer):
     # ---- rows -----------------------------------------------------------
 
     def put(self, batch: Batch) -> None:
-        self._check(lib.fp_firefox_put(self._begun(batch.part), batch.c, self._columns[batch.part]))
+        enough(lib.fp_firefox_put(self._begun(batch.part), batch.c, self._columns[batch.part]))
         if self._w.buffered > _BUFFERED:
             self._spill()
 
@@ -114,11 +114,6 @@ class FirefoxWriter(Writer):
             self._columns[index] = ffi.new("int32_t[]", columns or 1)
         return w
 
-    @staticmethod
-    def _check(status: int) -> None:
-        if status < 0:
-            raise MemoryError("no memory for the Firefox profile")
-
     def _spill(self) -> None:
         w = self._w
         for column in ffi.unpack(w.dirty, w.n_dirty) if w.n_dirty else []:
@@ -132,7 +127,7 @@ class FirefoxWriter(Writer):
         if self._types is None:
             self._begun(model.add_part(Part()))
         if self.view == "timeline":
-            self._check(lib.fp_firefox_end(w))
+            enough(lib.fp_firefox_end(w))
         threads_in = [w.threads[k] for k in range(w.n_threads)]
         self._start = min((t.first for t in threads_in if t.first or self.view == "timeline"), default=0)
         part = merge_parts([model.parts[i] for i in self._columns], self._types or [])
@@ -428,15 +423,14 @@ class FirefoxWriter(Writer):
 
     def _spilled(self, column: int) -> Iterator[None]:
         for in_ in self._packed.windows(column, self._w.columns[column]):
-            if lib.fp_buf_reserve(self.out, in_.n):
-                raise MemoryError("no memory for output")
+            enough(lib.fp_buf_reserve(self.out, in_.n))
             ffi.memmove(self.out.p + self.out.n, in_.p, in_.n)
             self.out.n += in_.n
             yield
 
     def _times_at(self, times: Pointer[int], n: int) -> Iterator[None]:
         """Write times in nanoseconds as milliseconds since the earliest time of all threads."""
-        self._check(lib.fp_firefox_times(ffi.cast("uint8_t *", times), n, self._start, self.out))
+        enough(lib.fp_firefox_times(ffi.cast("uint8_t *", times), n, self._start, self.out))
         yield
 
     def _times(self, column: int) -> Iterator[None]:
@@ -445,12 +439,12 @@ class FirefoxWriter(Writer):
 
     def _repeated(self, item: bytes, n: int) -> Iterator[None]:
         for at in range(0, n, DRAIN // 8):
-            self._check(lib.fp_firefox_repeat(item, len(item), min(DRAIN // 8, n - at), self.out))
+            enough(lib.fp_firefox_repeat(item, len(item), min(DRAIN // 8, n - at), self.out))
             yield
 
     def _numbers(self, n: int) -> Iterator[None]:
         for at in range(0, n, DRAIN // 8):
-            self._check(lib.fp_firefox_count(at, min(at + DRAIN // 8, n), self.out))
+            enough(lib.fp_firefox_count(at, min(at + DRAIN // 8, n), self.out))
             yield
 
 

@@ -1,7 +1,7 @@
 """Writes folded stacks (csrc/folded/write.h)."""
 
-from fastprof.core._c import ffi, lib
-from fastprof.core.c_memory import owned
+from fastprof.core._c import lib
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import Writer
 from fastprof.core.errors import UsageError, inputs_of
 from fastprof.core.log import percent
@@ -23,23 +23,21 @@ class FoldedWriter(Writer):
 
     def start(self) -> None:
         self._w = owned(lib.fp_folded_writer_new(self.model.c), "the writer of folded stacks")
-        self._err = ffi.new("struct fp_err *")
         self._nanoseconds = self.options[NANOSECONDS]
         self._n_called = 0  # of Model.function_texts
         root = self.options[ROOT]
-        if root is not None and lib.fp_folded_root(self._w, self.model.intern(root)):
-            raise MemoryError("no memory for the writer of folded stacks")
+        if root is not None:
+            enough(lib.fp_folded_root(self._w, self.model.intern(root)))
 
     def put(self, batch: Batch) -> None:
         w, (value, *_) = self._w, self.model.parts[batch.part].value_types
         texts = self.model.function_texts
         for function in [*texts][self._n_called :] if len(texts) > self._n_called else ():
-            if lib.fp_folded_call(w, function, self.model.intern(texts[function])):
-                raise MemoryError("no memory for the writer of folded stacks")
+            enough(lib.fp_folded_call(w, function, self.model.intern(texts[function])))
         self._n_called = len(texts)
         in_microseconds = value.unit in ("nanoseconds", "ns") and not self._nanoseconds
         w.divisor = 1000 if in_microseconds else 1
-        self.take_all(lambda: lib.fp_folded_put(w, batch.c, self.out, self._err), self._err)
+        self.take_all(lambda: lib.fp_folded_put(w, batch.c, self.out, self.err))
         unit = "microseconds" if in_microseconds else value.unit
         self.log.facts["value_type"] = f"{value.name}{'/' * bool(unit)}{unit}"
         self.log.rows["stacks_written"] += int(w.stats.lines) - self.written

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from fastprof.core._c import lib
 from fastprof.core._typing import fp_batch, fp_err, fp_window
+from fastprof.core.c_memory import enough
 from fastprof.core.engine import Reader
 
 
@@ -29,8 +30,7 @@ class GraphReader(Reader):
                 return int(lib.FP_MORE)
             self._rows = self._made()
         batch.part = self.part
-        if lib.fp_batch_set_values(batch, 1):
-            raise MemoryError("no memory for a batch's values")
+        enough(lib.fp_batch_set_values(batch, 1))
         while row := self._waiting or next(self._rows, None):
             self._waiting = row
             if batch.n == batch.cap:

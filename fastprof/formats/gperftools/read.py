@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import fp_batch, fp_err, fp_window
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
 from fastprof.core.messages import Message, counted
@@ -142,8 +142,7 @@ class GperftoolsReader(Reader):
         chain = 0
         for name, file, line in reversed(frames):
             chain = model.line(model.function(name, file, object_id), line, outer=chain)
-        if lib.fp_gperftools_name(self._g, address, chain):
-            raise MemoryError("no memory for symbols")
+        enough(lib.fp_gperftools_name(self._g, address, chain))
 
     def _describe(self) -> None:
         """The header and the mapped objects are known: enter them into the model."""
@@ -151,8 +150,7 @@ class GperftoolsReader(Reader):
         for m in arrange(dict.fromkeys(self._maps.objects)):
             object_id = model.object(m.path, m.build_id) if m.path or m.build_id else 0
             mapping = model.mapping(object_id, m.start, m.limit, m.offset)
-            if lib.fp_gperftools_map(g, m.start, m.limit, mapping):
-                raise MemoryError("no memory for mappings")
+            enough(lib.fp_gperftools_map(g, m.start, m.limit, mapping))
         period = self.options[PERIOD]
         if period is not None:
             g.period_us = period

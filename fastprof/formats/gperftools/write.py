@@ -24,7 +24,6 @@ class GperftoolsWriter(Writer):
 
     def start(self) -> None:
         self._w = ffi.new("struct fp_gperftools_writer *", {"model": self.model.c})
-        self._err = ffi.new("struct fp_err *")
         self._period_us = self.options[PERIOD]
         self._begun = False
 
@@ -49,7 +48,7 @@ class GperftoolsWriter(Writer):
         if not self._begun:
             self._begin(part)
         self._w.unit_ns = NANOSECONDS.get(part.value_types[0].unit, 0)
-        self.take_all(lambda: lib.fp_gperftools_put(self._w, batch.c, 0, self.out, self._err), self._err)
+        self.take_all(lambda: lib.fp_gperftools_put(self._w, batch.c, 0, self.out, self.err))
 
     def end(self) -> None:
         if not self._begun:

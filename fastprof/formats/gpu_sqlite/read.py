@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, fp_batch, fp_err, fp_window
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
 from fastprof.core.model import Part
@@ -132,10 +132,8 @@ class GpuSqliteReader(Reader):
 
     def _put(self, spans: bytearray, n: int) -> None:
         data = ffi.cast("struct fp_span *", ffi.from_buffer(spans))
-        while (status := lib.fp_span_sink_put(self._s, data, n)) == lib.FP_NEEDS:
+        while enough(lib.fp_span_sink_put(self._s, data, n)) == lib.FP_NEEDS:
             self._spilled.answer(self._s.rounds)
-        if status < 0:
-            raise MemoryError("no memory for the calls of a database")
 
     def _function(self, query: Query, values: tuple[Any, ...]) -> tuple[int, int, int]:
         """The kind of rows with these names, the function, and the string of the name."""

@@ -8,7 +8,7 @@ from fastprof.core import lazy_re as re
 from fastprof.core._c import lib
 from fastprof.core._typing import Any, fp_batch, fp_err, fp_window
 from fastprof.core.allocators import GO_KEPT, GO_NAMES, NAMES
-from fastprof.core.c_memory import address_of
+from fastprof.core.c_memory import address_of, enough
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
 from fastprof.core.model import Part, ValueType
@@ -271,8 +271,7 @@ class HeapReader(Reader):
         labels = [0, *map(self._labels, lexer.texts[1:])]
         lexer.describe(columns, labels, model.intern("bytes") if self._sized else 0)
         self._part_index = batch.part = model.add_part(Part(value_types=[*types], extra=self._extra))
-        if batch.n_values != len(types) and lib.fp_batch_set_values(batch, len(types)):
-            raise MemoryError("no memory for a batch's values")
+        enough(lib.fp_batch_set_values(batch, len(types)))
 
     def _add_ranges(self) -> None:
         """Add the mapped objects, sorted; where two overlap, the earlier one ends where the next begins."""

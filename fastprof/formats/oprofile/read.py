@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import NamedTuple, fp_batch, fp_err, fp_oprofile_header, fp_window
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError, UsageError, check
 from fastprof.core.folder import File
@@ -242,8 +242,7 @@ class OProfileReader(Reader):
         from_shift = _shift(self._from, h.is_kernel, h.anon_start)
         to_shift = _shift(self._to, h.callee_is_kernel, h.callee_anon_start) if self._to else 0
         to = self._to.c if self._to else ffi.NULL
-        if lib.fp_oprofile_end_group(self._r, self._from.c, from_shift, to, to_shift, len(self._classes)):
-            raise MemoryError("no memory for samples")
+        enough(lib.fp_oprofile_end_group(self._r, self._from.c, from_shift, to, to_shift, len(self._classes)))
 
     def _rows(self, batch: fp_batch, err: fp_err) -> int:
         r, from_, to = self._r, self._from, self._to

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import fp_window
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import Writer
-from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Part, ValueType
 from fastprof.core.parts import comments_of, descriptions_of, match_values, merge_parts, remarks_of
 from fastprof.core.spill import Groups
@@ -69,7 +68,6 @@ class OtlpWriter(Writer):
             setattr(w.keys, name, self.model.intern(text))
         named = self.sink.path is not None and _is_json(self.sink.path)
         self._json = self.options[ENCODING] == "json" if self.options[ENCODING] else named
-        self._err = ffi.new("struct fp_err *")
         self._types: list[ValueType] | None = None
         self._columns: dict[int, list[int]] = {}  # part -> column of each value type, -1 for none
         self._used: list[Part] = []
@@ -94,7 +92,7 @@ class OtlpWriter(Writer):
             self._columns[batch.part] = self._columns_of(batch.part)
         columns = self._columns[batch.part]
         while status := lib.fp_otlp_put(self._w, batch.c, columns):
-            check_sums(status, self._err, self.model, self.format)
+            self.check(status)
             buffer = self._w.buffers[self._w.full]
             self._groups.add(self._w.full, buffer)
             buffer.n = 0
@@ -105,7 +103,7 @@ class OtlpWriter(Writer):
         w, log = self._w, self.log
         if self._types is None and self.model.parts:
             self._columns_of(0)
-        check_sums(lib.fp_otlp_end(w), self._err, self.model, self.format)
+        self.check(lib.fp_otlp_end(w))
         part = merge_parts(self._used, self._types or [ValueType("samples", "count")])
         heads = [(self._value_type(1, *t[:2]), self._tail(part)) for t in self._types or []]
         default = part.extra.get("default_sample_type")
@@ -119,10 +117,7 @@ class OtlpWriter(Writer):
         log.rows["samples_written"] += self.written
 
     def _string(self, text: str | bytes) -> int:
-        index = int(lib.fp_otlp_string(self._w, self.model.intern(text)))
-        if index < 0:
-            raise MemoryError("no memory for output")
-        return index
+        return enough(lib.fp_otlp_string(self._w, self.model.intern(text)))
 
     def _value_type(self, field: int, name: str, unit: str) -> bytes:
         return _field(field, _number(1, self._string(name)) + _number(2, self._string(unit)))
@@ -160,10 +155,7 @@ class OtlpWriter(Writer):
         return repaired
 
     def _attribute(self, key: str, value: bytes) -> int:
-        index = int(lib.fp_otlp_attribute(self._w, self.model.intern(key), value, len(value)))
-        if index < 0:
-            raise MemoryError("no memory for output")
-        return index
+        return enough(lib.fp_otlp_attribute(self._w, self.model.intern(key), value, len(value)))
 
     def _resources(self, default: str | None) -> dict[bytes, list[tuple[bytes, int]]]:
         """The scopes of each resource, as messages without their profiles, and their numbers."""
@@ -269,13 +261,11 @@ class OtlpWriter(Writer):
         self.text(b"}")
 
     def _members(self, data: bytes, message: int) -> None:
-        if lib.fp_otlp_members(data, len(data), message, self.out):
-            raise MemoryError("no memory for output")
+        enough(lib.fp_otlp_members(data, len(data), message, self.out))
 
     def _json_list(self, buffer: int, message: int, number: int) -> None:
         for k, window in enumerate(self._content(buffer)):
-            if lib.fp_otlp_to_json(window.p, window.n, message, number, k == 0, self.out):
-                raise MemoryError("no memory for output")
+            enough(lib.fp_otlp_to_json(window.p, window.n, message, number, k == 0, self.out))
             self.drain()
 
 

@@ -6,6 +6,7 @@ import os
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, fp_perf_reader
+from fastprof.core.c_memory import enough
 from fastprof.core.log import Log
 from fastprof.formats.perf.files import Files
 from fastprof.formats.perf.reported import REPORTED
@@ -39,5 +40,4 @@ class Dumps:
         n = ffi.new("uint64_t *")
         codes = lib.fp_jitdump_codes(found.c, n)
         self._read.append(found)
-        if lib.fp_perf_give_codes(reader, codes, n[0]):
-            raise MemoryError("no memory for lists of code")
+        enough(lib.fp_perf_give_codes(reader, codes, n[0]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, fp_perf_reader
 from fastprof.core.branches import value_types
+from fastprof.core.c_memory import enough
 from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
 from fastprof.formats.perf.container import Attr
 from fastprof.formats.perf.features import Features
@@ -78,8 +79,8 @@ class Events(list[Event]):
         status = lib.fp_perf_add_event(self._r, ffi.new("struct fp_perf_attr *", fields))
         if status == lib.FP_E_MALFORMED:
             return False
-        if status or lib.fp_perf_add_ids(self._r, event.number, ids, len(ids)):
-            raise MemoryError("no memory for events")
+        enough(status)
+        enough(lib.fp_perf_add_ids(self._r, event.number, ids, len(ids)))
         self.append(event)
         return True
 
@@ -112,8 +113,7 @@ class Events(list[Event]):
             event.tracepoint = found
             for name, *numbers in found.fields:
                 field = ffi.new("struct fp_perf_field *", (self._model.intern(name), *numbers))
-                if lib.fp_perf_add_field(self._r, event.number, field):
-                    raise MemoryError("no memory for fields of tracepoints")
+                enough(lib.fp_perf_add_field(self._r, event.number, field))
 
     def describe_switches(self) -> None:
         """Tell the decoder which events and records report thread switches."""

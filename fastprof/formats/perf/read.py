@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, fp_batch, fp_perf_reader
 from fastprof.core.branches import BRANCHES, apart, most, none
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.errors import FormatError
 from fastprof.core.messages import Message
 from fastprof.core.native import NativeReader
@@ -189,8 +189,7 @@ class PerfReader(NativeReader):
 
     def _build_id(self, found: BuildId) -> None:
         for name in _names_of(found):
-            if lib.fp_perf_build_id(self._r, self.model.intern(name), self.model.intern(found.id)):
-                raise MemoryError("no memory for build ids")
+            enough(lib.fp_perf_build_id(self._r, self.model.intern(name), self.model.intern(found.id)))
 
     def _use_own_kernel(self, text: int) -> None:
         """The kernel has no build id: `perf record -z` and pipes record none.  If its host and release are this
@@ -198,8 +197,7 @@ class PerfReader(NativeReader):
         build_id = self._files.own_kernel(self._features.host, self._features.release, text)
         if build_id:
             self._own_kernel = self._r.requested_name, self.model.intern(build_id.encode())
-            if lib.fp_perf_build_id(self._r, *self._own_kernel):
-                raise MemoryError("no memory for build ids")
+            enough(lib.fp_perf_build_id(self._r, *self._own_kernel))
 
     # ---- records
 
@@ -249,8 +247,7 @@ class PerfReader(NativeReader):
     def _decompress(self, data: memoryview) -> None:
         r = self._r
         for part in self._inflate.parts(data):
-            if lib.fp_perf_give(r, part, len(part)):
-                raise MemoryError("no memory for compressed records")
+            enough(lib.fp_perf_give(r, part, len(part)))
         if self._inflate.error:
             if not self.options[LENIENT]:
                 raise self._damaged(self._inflate.error, r.record_at)

@@ -8,6 +8,7 @@ from fastprof.core import lazy_re as re
 from fastprof.core._c import lib
 from fastprof.core._typing import fp_batch, fp_err, fp_window
 from fastprof.core.allocators import NAMES
+from fastprof.core.c_memory import enough
 from fastprof.core.counted import COUNTED
 from fastprof.core.engine import Reader, read_other
 from fastprof.core.log import Log
@@ -78,8 +79,8 @@ class PerfettoReader(NativeReader):
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
         r = self._r
-        if (self.addresses or self._data == "objects") and lib.fp_perfetto_keep_stacks(r):
-            raise MemoryError("no memory for stacks")
+        if self.addresses or self._data == "objects":
+            enough(lib.fp_perfetto_keep_stacks(r))
         if self.addresses:  # symbols may come last
             self._trace.survey(until_call=False)
             self._trace.restart()

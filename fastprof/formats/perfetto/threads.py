@@ -2,6 +2,7 @@
 
 from fastprof.core._c import lib
 from fastprof.core._typing import fp_perfetto_place
+from fastprof.core.c_memory import enough
 from fastprof.core.model import Part
 from fastprof.formats.perfetto.trace import Trace
 
@@ -52,8 +53,7 @@ class PlaceThreads:
             self._ids[tid] = b"%d" % place.tid if not place.is_lanes and place.tid > 0 else b""
         else:
             tid = self._number(int(place.tid), pid)
-        if lib.fp_perfetto_set_thread(r, self._model.thread(pid, tid, self._input)):
-            raise MemoryError("no memory for threads")
+        enough(lib.fp_perfetto_set_thread(r, self._model.thread(pid, tid, self._input)))
 
     def _lane_name(self, place: fp_perfetto_place, lane: int) -> str:
         name = self._model.string(place.path).decode("utf-8", "replace") if place.is_lanes else ""

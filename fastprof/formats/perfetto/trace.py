@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from fastprof.core._c import ffi, lib
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.errors import FormatError, check
 from fastprof.core.model import Model
 from fastprof.core.options import LENIENT, MAX_MEMORY, Options
@@ -45,8 +45,7 @@ class Trace:
     def restart(self) -> None:
         """Read the trace again from its beginning."""
         self._spilled = Spilled()
-        if lib.fp_perfetto_restart(self.c):
-            raise MemoryError("no memory for the Perfetto decoder")
+        enough(lib.fp_perfetto_restart(self.c))
 
     def survey(self, *, until_call: bool) -> None:
         """Read the whole trace once, without rows."""
@@ -99,5 +98,4 @@ class Trace:
                     self.source.name, FORMAT, detail, offset=int(r.compressed_at), code=lib.FP_E_MALFORMED
                 )
             r.counts[lib.FP_PERFETTO_N_BAD_PACKETS] += 1
-        if lib.fp_perfetto_give(r, piece, len(piece), last):
-            raise MemoryError("no memory for compressed packets")
+        enough(lib.fp_perfetto_give(r, piece, len(piece), last))

@@ -1,7 +1,7 @@
 """Writes timelines as Perfetto traces (csrc/perfetto/write.h)."""
 
 from fastprof.core._c import lib
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import Writer
 from fastprof.core.model import Batch
 from fastprof.core.reported import counts_of
@@ -27,29 +27,29 @@ class PerfettoWriter(Writer):
     def put(self, batch: Batch) -> None:
         w = self._w
         w.row = 0
-        while status := self._status(lib.fp_perfetto_put(w, batch.c, self.out)):
+        while status := enough(lib.fp_perfetto_put(w, batch.c, self.out)):
             if status == lib.FP_FULL:
                 self.drain()
                 continue
             ids = self._threads.ids_of(w.new_thread)
             self._seen.append((w.new_thread, ids, batch.part))
             self._name_thread(w.new_thread, ids, "")
-            self._status(lib.fp_perfetto_begin(w, w.new_thread, self.out))
+            enough(lib.fp_perfetto_begin(w, w.new_thread, self.out))
 
     def _name_thread(self, thread: int, ids: ThreadIds, called: str) -> None:
         # the UI shows the number after the name, "f 7", and without a name "Thread 7"
         name = b"" if called == f"thread {ids.tid}" else called.encode("utf-8", "replace")
-        self._status(lib.fp_perfetto_thread(thread, ids.process, ids.pid, ids.tid, name, len(name), self.out))
+        enough(lib.fp_perfetto_thread(thread, ids.process, ids.pid, ids.tid, name, len(name), self.out))
 
     def end(self) -> None:
         w, log = self._w, self.log
-        self._status(lib.fp_perfetto_end(w, self.out))
+        enough(lib.fp_perfetto_end(w, self.out))
         # The source may name threads at its end.  Perfetto uses the first name of a process and the last of a thread.
         for thread, ids, part in self._seen:
             process, called = self._threads.called(thread, ids, self.model.parts[part])
             if ids.new_process:
                 name = process.encode("utf-8", "replace")
-                self._status(lib.fp_perfetto_process(ids.process, ids.pid, name, len(name), self.out))
+                enough(lib.fp_perfetto_process(ids.process, ids.pid, name, len(name), self.out))
             if called != f"thread {ids.tid}":
                 self._name_thread(thread, ids, called)
         self.written = int(w.calls + w.events)
@@ -60,9 +60,3 @@ class PerfettoWriter(Writer):
         log.rows["events_written"] += int(w.events)
         log.count(REPORTED["deep-calls"], w.deep, depth=lib.FP_PERFETTO_DEPTH)
         log.count_all(REPORTED, counts_of(w) | {"thread-numbers": self._threads.renumbered})
-
-    @staticmethod
-    def _status(status: int) -> int:
-        if status < 0:
-            raise MemoryError("no memory for the Perfetto trace")
-        return int(status)

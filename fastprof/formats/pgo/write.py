@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from fastprof.core._c import ffi, lib
+from fastprof.core._c import lib
 from fastprof.core.branches import NAMES
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Writer
-from fastprof.core.errors import FastprofError, check_sums, inputs_of
+from fastprof.core.errors import FastprofError, inputs_of
 from fastprof.core.log import percent
 from fastprof.core.messages import Message, counted
 from fastprof.core.model import Batch, ValueType
@@ -33,7 +33,6 @@ class CountsWriter(Writer):
 
     def start(self) -> None:
         self.counts = owned(lib.fp_counts_new(self.model.c), "counts of instructions")
-        self._err = ffi.new("struct fp_err *")
         self.is_graph, self.value = True, ValueType("")
 
     def put(self, batch: Batch) -> None:
@@ -41,7 +40,7 @@ class CountsWriter(Writer):
         types = self.model.parts[batch.part].value_types
         self.counts.is_branches = not self.is_graph and tuple(t.name for t in types) == NAMES
         self.value = types[0] if types else ValueType("")
-        check_sums(lib.fp_counts_put(self.counts, batch.c, self._err), self._err, self.model, self.format)
+        self.check(lib.fp_counts_put(self.counts, batch.c, self.err))
         self.log.rows["rows_written"] += len(batch)
 
     def log_losses(self, join: Join) -> None:

@@ -1,9 +1,8 @@
 """Writes pprof's profile.proto (csrc/pprof/write.h)."""
 
-from fastprof.core._c import ffi, lib
-from fastprof.core.c_memory import owned
+from fastprof.core._c import lib
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import Writer
-from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Part, ValueType
 from fastprof.core.options import INT64
 from fastprof.core.parts import comments_of, descriptions_of, match_values, merge_parts, program_of, remarks_of
@@ -22,7 +21,6 @@ class PprofWriter(Writer):
         w.words.pid, w.words.tid = self.model.intern("pid"), self.model.intern("tid")
         w.words.no_stack = self.model.intern("[no stack]")
         w.name_addresses = self.options[NAME_ADDRESSES]
-        self._err = ffi.new("struct fp_err *")
         self._types: list[ValueType] | None = None
         self._columns: dict[int, list[int]] = {}  # part -> column of each sample type, -1 for none
         self._used: list[Part] = []
@@ -31,10 +29,7 @@ class PprofWriter(Writer):
         lib.fp_wire_put_bytes(self.out, 6, b"", 0)  # string 0
 
     def _string(self, text: str | bytes) -> int:
-        index = int(lib.fp_pprof_string(self._w, self.model.intern(text), self.out))
-        if index < 0:
-            raise MemoryError("no memory for output")
-        return index
+        return enough(lib.fp_pprof_string(self._w, self.model.intern(text), self.out))
 
     def _number(self, field: int, value: int) -> None:
         lib.fp_wire_put_nonzero(self.out, field, value & (1 << 64) - 1)
@@ -73,7 +68,7 @@ class PprofWriter(Writer):
             self._begin_part(index)
         columns = self._columns[index]
         n = len(columns)
-        self.take_all(lambda: lib.fp_pprof_put(self._w, batch.c, columns, n, self.out), self._err)
+        self.take_all(lambda: lib.fp_pprof_put(self._w, batch.c, columns, n, self.out))
 
     def end(self) -> None:
         if self._types is None and self.model.parts:
@@ -82,7 +77,7 @@ class PprofWriter(Writer):
         is_whole = len(used) == 1 and used[0].value_types == types and "merged" not in used[0].extra
         part = used[0] if is_whole else merge_parts(used, types)
         status = lib.fp_pprof_mappings(self._w, self._program(part), self.out)
-        check_sums(status, self._err, self.model, self.format)
+        self.check(status)
         self._metadata(part)
         stats, log = self._w.stats, self.log
         log.count_all(REPORTED, stats)

@@ -1,9 +1,8 @@
 """Writes profiles of cProfile (csrc/pstats/write.h)."""
 
-from fastprof.core._c import ffi, lib
+from fastprof.core._c import lib
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Writer
-from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, ValueType
 from fastprof.formats.pstats import SECONDS, VALUE_TYPES
 from fastprof.formats.pstats.reported import REPORTED
@@ -17,7 +16,6 @@ class PstatsWriter(Writer):
 
     def start(self) -> None:
         self._w = owned(lib.fp_pstats_writer_new(self.model.c), "the writer of pstats")
-        self._err = ffi.new("struct fp_err *")
         self._types: dict[ValueType, None] = {}
 
     def put(self, batch: Batch) -> None:
@@ -27,13 +25,13 @@ class PstatsWriter(Writer):
         self._w.unit = SECONDS.get(unit, 1.0)
         self._w.is_time = unit in SECONDS
         self._types |= dict.fromkeys(types)
-        check_sums(lib.fp_pstats_put(self._w, batch.c, self._err), self._err, self.model, self.format)
+        self.check(lib.fp_pstats_put(self._w, batch.c, self.err))
         self.written += len(batch)
         self.log.rows["rows_written"] += len(batch)
 
     def end(self) -> None:
         w, log = self._w, self.log
-        self.take_all(lambda: int(lib.fp_pstats_take(w, self.out, self._err)), self._err)
+        self.take_all(lambda: int(lib.fp_pstats_take(w, self.out, self.err)))
         log.count_all(REPORTED, w)
         if not w.complete:
             types = [*self._types][:1]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, fp_batch, fp_err, fp_speedscope_profile, fp_window
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.errors import FormatError
 from fastprof.core.model import MAX_VALUE_TYPES, Part, ValueType
 from fastprof.core.native import NativeReader
@@ -139,8 +139,8 @@ class SpeedscopeReader(NativeReader):
         return ValueType("size", "bytes") if unit == b"bytes" else ValueType("weight", "count")
 
     def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
-        if self.view == "stacks" and lib.fp_batch_set_values(batch, len(self._types)):
-            raise MemoryError("no memory for a batch's values")
+        if self.view == "stacks":
+            enough(lib.fp_batch_set_values(batch, len(self._types)))
         return lib.fp_speedscope_feed(self._r, in_, batch, err)
 
     answers = {  # noqa: RUF012

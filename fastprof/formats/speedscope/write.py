@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import fp_speedscope_group, fp_window
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import Writer
 from fastprof.core.model import Batch, Part
 from fastprof.core.parts import comments_of, default_value
@@ -49,10 +49,10 @@ class SpeedscopeWriter(Writer):
         w = self._w
         self._views[batch.part] = batch.view
         if batch.view == "timeline":
-            self._status(lib.fp_speedscope_calls(w, batch.c))
+            enough(lib.fp_speedscope_calls(w, batch.c))
         else:
             row = ffi.new("uint32_t *")
-            while self._status(lib.fp_speedscope_samples(w, batch.c, row)) == lib.FP_FULL:
+            while enough(lib.fp_speedscope_samples(w, batch.c, row)) == lib.FP_FULL:
                 self._spill()
         if w.packed > lib.FP_SPEEDSCOPE_PACKED:
             self._spill()
@@ -62,15 +62,10 @@ class SpeedscopeWriter(Writer):
             self._packed.take(number, self._w.groups[number].packed)
         self._w.packed = 0
 
-    def _status(self, status: int) -> int:
-        if status < 0:
-            raise MemoryError("no memory for speedscope's JSON")
-        return int(status)
-
     def _as_json(self, number: int, put: Callable[[fp_window], int], zero: int = 0) -> None:
         lib.fp_speedscope_begin(self._w, number, zero)
         for in_ in self._packed.windows(number, self._w.groups[number].packed):
-            while self._status(put(in_)) == lib.FP_FULL:
+            while enough(put(in_)) == lib.FP_FULL:
                 self.drain()
         self.drain()
 
@@ -94,7 +89,7 @@ class SpeedscopeWriter(Writer):
             self.text(f',{lists},"startValue":0,"endValue":0}}'.encode())
         self.text(f'\n],"activeProfileIndex":{active},"shared":{{"frames":['.encode())
         at = ffi.new("uint32_t *")
-        while self._status(lib.fp_speedscope_put_frames(w, at, self.out)) == lib.FP_FULL:
+        while enough(lib.fp_speedscope_put_frames(w, at, self.out)) == lib.FP_FULL:
             self.drain()
         self.text(b"\n]}}\n")
         self.written = int(w.samples + w.calls)

@@ -1,9 +1,8 @@
 """Writes timelines as Trace Event JSON (csrc/trace_event/write.h)."""
 
-from fastprof.core._c import ffi, lib
-from fastprof.core.c_memory import owned
+from fastprof.core._c import lib
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import Writer
-from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Part
 from fastprof.core.reported import counts_of
 from fastprof.core.thread_ids import ThreadIds, Threads
@@ -23,7 +22,6 @@ class TraceEventWriter(Writer):
     def start(self) -> None:
         self._w = owned(lib.fp_trace_event_write_new(self.model.c), "the writer of trace events")
         self._w.args = self.options[ARGS]
-        self._err = ffi.new("struct fp_err *")
         self._threads = Threads(self.model, _MOST, _MOST)
         self._seen: list[tuple[int, ThreadIds, Part]] = []
         self._begun = False
@@ -40,7 +38,7 @@ class TraceEventWriter(Writer):
             if self.first_time is not None:
                 lib.fp_trace_event_write_first(w, self.first_time)
         w.row = 0
-        while status := self._status(lib.fp_trace_event_write_put(w, batch.c, self.out, self._err)):
+        while status := self.check(lib.fp_trace_event_write_put(w, batch.c, self.out, self.err)):
             if status == lib.FP_FULL:
                 self.drain()
                 continue
@@ -48,15 +46,11 @@ class TraceEventWriter(Writer):
             self._seen.append((w.new_thread, ids, part))
             lib.fp_trace_event_thread(w, w.new_thread, ids.pid, ids.tid)
 
-    def _status(self, status: int) -> int:
-        return check_sums(status, self._err, self.model, self.format)
-
     def end(self) -> None:
         w, log = self._w, self.log
         if not self._begun:
             self._begin("")
-        if lib.fp_trace_event_write_end(w, self.out):
-            raise MemoryError("no memory for output")
+        enough(lib.fp_trace_event_write_end(w, self.out))
         self.written = int(w.rows)
         # At the end: viewers accept names anywhere, and a reader may find them only late.
         rows = [row for seen in self._seen for row in self._named(*seen)]

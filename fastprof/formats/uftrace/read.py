@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from fastprof.core._c import lib
 from fastprof.core._typing import NamedTuple, fp_batch, fp_err, fp_window
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.errors import FormatError, check
 from fastprof.core.folder import File
 from fastprof.core.model import Part
@@ -200,8 +200,7 @@ class UftraceReader(NativeReader):
         else:
             object_ = model.object(found.path, found.build_id) if found else 0
             function, sizes = model.function(f"<{r.address:x}>", object_id=object_), b""
-        if lib.fp_uftrace_define(r, function, sizes, len(sizes)):
-            raise MemoryError("no memory for the arguments of a function")
+        enough(lib.fp_uftrace_define(r, function, sizes, len(sizes)))
 
     def _function(self, found: Mapping, symbols: Symbols, k: int) -> tuple[int, bytes]:
         symbol = symbols.names[k][1]

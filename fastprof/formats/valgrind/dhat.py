@@ -3,7 +3,7 @@
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, fp_batch, fp_err, fp_window
 from fastprof.core.allocators import NAMES
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT
@@ -61,8 +61,7 @@ class DhatReader(NativeReader):
         texts = ffi.buffer(d.texts.bytes, starts[-1])[:]
         for i in range(lib.fp_dhat_n_table(d)):
             string = lib.fp_dhat_table(d, i)
-            if lib.fp_dhat_place(d, string, *places.enter(texts[starts[string] : starts[string + 1]])):
-                raise MemoryError("no memory for frames")
+            enough(lib.fp_dhat_place(d, string, *places.enter(texts[starts[string] : starts[string + 1]])))
 
     def _describe(self) -> None:
         """At the end of the input, set the part and the places of frames."""

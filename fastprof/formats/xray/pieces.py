@@ -19,7 +19,7 @@ from functools import partial
 from fastprof.core import workers
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Pointer, fp_feed, fp_shares, fp_xray
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import CAPACITY, Encoded, decode, finish, last
 from fastprof.core.errors import check
 from fastprof.core.model import Batch
@@ -228,10 +228,7 @@ class _Piece(Encoded):
             self._read()
         self.holders, self._end = 1, 0
         while self._end < c.n:
-            self._first, end = self._end, lib.fp_xray_threads(reader.x, c, self._end)
-            if end < 0:
-                raise MemoryError("no memory for threads")
-            self._end = end
+            self._first, self._end = self._end, enough(lib.fp_xray_threads(reader.x, c, self._end))
             if self._end > self._first:
                 yield self
             if self._end < c.n:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, fp_batch, fp_err, fp_window, fp_xray
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.errors import check
 from fastprof.core.messages import counted
 from fastprof.core.model import Batch, Part, ValueType
@@ -165,8 +165,7 @@ class XRayReader(NativeReader):
         function_id = x.requested
         if function_id not in self.functions:
             self.functions[function_id] = self._name(function_id)
-        if lib.fp_xray_define(x, function_id, self.functions[function_id]):
-            raise MemoryError("no memory for the function table")
+        enough(lib.fp_xray_define(x, function_id, self.functions[function_id]))
 
     def _name(self, function_id: int) -> int:
         model = self.model

@@ -3,7 +3,7 @@
 import re
 
 from fastprof.core._c import ffi, lib
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import Writer
 from fastprof.core.errors import FastprofError, inputs_of
 from fastprof.core.model import Batch, Part
@@ -44,12 +44,7 @@ class XRayWriter(Writer):
     def _begin(self, part: Part | None) -> None:
         self._begun = True
         self._w.ticks_per_second = int((part.extra.get("ticks_per_second") if part else None) or 0)
-        self._status(lib.fp_xray_write_header(self._w, BUFFER_SIZE, self.out))
-
-    @staticmethod
-    def _status(status: int) -> None:
-        if status:
-            raise MemoryError("no memory for the XRay log")
+        enough(lib.fp_xray_write_header(self._w, BUFFER_SIZE, self.out))
 
     def _number_functions(self) -> None:
         """Give each new function of the model its XRay id."""
@@ -118,7 +113,7 @@ class XRayWriter(Writer):
             self._number_functions()
         if self.model.count("threads") != self._n_threads:
             self._number_threads()
-        self._status(lib.fp_xray_write_put(self._w, batch.c, self.out))
+        enough(lib.fp_xray_write_put(self._w, batch.c, self.out))
         w, before = self._w, self._dropped
         self._dropped = w.empty_events + w.large_events + w.counters
         written = len(batch) - (self._dropped - before)
@@ -129,7 +124,7 @@ class XRayWriter(Writer):
         if not self._begun:
             self._begin(self.model.parts[0] if self.model.parts else None)
         w = self._w
-        self._status(lib.fp_xray_write_end(w, self.out))
+        enough(lib.fp_xray_write_end(w, self.out))
         self.log.count_all(
             REPORTED,
             counts_of(w)

@@ -16,7 +16,7 @@ from functools import partial
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Pointer
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.chosen_value import ChosenValue
 from fastprof.core.engine import batches_of
 from fastprof.core.errors import check_sums
@@ -70,8 +70,7 @@ class Places:
             if status == lib.FP_NEEDS:
                 group = int(self._c.requested)
                 what = lib.FP_PLACES_ROWS if keep(group) else lib.FP_PLACES_TOTAL
-                if lib.fp_places_keep(self._c, group, what):
-                    raise MemoryError("no memory for sums by place")
+                enough(lib.fp_places_keep(self._c, group, what))
 
     def end(self, value: int) -> dict[int, tuple[int, list[int]]]:
         """The groups, after the last batch: for each the largest absolute self cost of a function in value `value`, and

@@ -29,7 +29,7 @@ from fastprof.core._typing import (
     fp_top_durations,
     fp_top_sums,
 )
-from fastprof.core.c_memory import owned
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.chosen_value import ChosenValue, settled_default
 from fastprof.core.engine import Capabilities
 from fastprof.core.errors import check_sums
@@ -231,8 +231,8 @@ class Shown:
                 found = self._columns_of(side, view, self._model.parts[batch.part])
                 columns[batch.part] = ffi.new("uint32_t[]", found or [0])
                 chosen[batch.part] = max(0, self.value.of(self._model.parts[batch.part], view))
-                if any(lib.fp_project_set_values(project, len(self.columns)) for project in projects):
-                    raise MemoryError("no memory for the sums of stacks")
+                for project in projects:
+                    enough(lib.fp_project_set_values(project, len(self.columns)))
             of = columns[batch.part]
             for project in projects:
                 self._fits(lib.fp_project_put(project, batch.c, of, self._err))

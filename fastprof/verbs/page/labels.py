@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple, T, fp_context_labels, fp_err
+from fastprof.core.c_memory import enough
 from fastprof.core.labels import label_value
 from fastprof.core.model import Model
 from fastprof.core.unknown_names import text_of
@@ -215,8 +216,7 @@ class Labels:
         """`sets`: the shown label set of each chosen one."""
         found: dict[Set, int] = {(): 0}
         to = [found.setdefault(values, len(found)) for values in sets]
-        if lib.fp_context_labels_show(self.c, ffi.new("uint32_t[]", to), len(to)):
-            raise MemoryError("no memory for the labels of contexts")
+        enough(lib.fp_context_labels_show(self.c, ffi.new("uint32_t[]", to), len(to)))
         self.sets = [*found]
 
     def add_to(self, columns: Columns, head: dict[str, Any], text: Callable[[str], int], kept: list[int]) -> None:

@@ -14,6 +14,7 @@ from math import isnan, sqrt
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple, fp_trend_change, fp_trend_profiles
+from fastprof.core.c_memory import enough
 from fastprof.core.errors import FastprofError
 from fastprof.verbs.trend.sums import Profile, Sums
 
@@ -235,9 +236,7 @@ class Series:
         return found
 
     def _changes_of(self, i: int, most: float, buffer: fp_trend_change) -> list[Change]:
-        m = lib.fp_trend_changes(self._c, i, most, buffer, _MOST_CHANGES)
-        if m < 0:
-            raise MemoryError("no memory for the changes of a series")
+        m = enough(lib.fp_trend_changes(self._c, i, most, buffer, _MOST_CHANGES))
         return [
             Change(self.rows[i], KINDS[c.kind], c.at, c.end, c.before, c.after, c.z, c.p, c.noise) for c in buffer[0:m]
         ]
