@@ -54,9 +54,8 @@ WORDS = {
 }
 # Lists that name all formats: the line after which a new one is added.
 LISTS = {
-    "fastprof/formats/__init__.py": (r"^FOLDERS = \((?:\n    \S+)*", '\n    "@name@",'),
     "fastprof/formats/heads.py": (
-        r"^HEADS: .*",
+        r"^HEADS: .*(?:\n .*)*",
         '\n    "@name@": (("@format@",), (Head(),)),  # say here what it begins with',
     ),
     "docs/README.md": (

@@ -291,7 +291,7 @@ class Writer:
         return check_sums(status, self.err, self.model, self.format)
 
     def take_all(self, take: Callable[[], int]) -> None:
-        """Call `take`, which writes rows of a batch, until it returns FP_DONE.  FP_FULL: `out` is full."""
+        """Call `take`, which writes rows of a batch, until FP_DONE.  FP_FULL: `out` is full."""
         while self.check(take()):
             self.drain()
 
@@ -582,8 +582,7 @@ def batches_of(
     statuses itself, except that a batch that cannot grow is a MemoryError here.  `n_rows`: how many are expected.
     """
     batch = Batch(view, CAPACITY[view] if n_rows is None else min(CAPACITY[view], max(n_rows, 1)), n_values)
-    batch.c.part = part
-    status = lib.FP_FULL
+    batch.c.part, status = part, lib.FP_FULL
     while status == lib.FP_FULL:
         status = enough(pull(batch.c))
         yield batch

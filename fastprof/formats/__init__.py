@@ -1,6 +1,6 @@
-"""The registry: the only place that lists the formats.
+"""The registry: formats by name, by what an input begins with, by suffix; only `heads.py` next to it lists them.
 
-A format is a folder of this package, listed in FOLDERS.  Its `__init__.py`, the registration, has a constant `FORMATS`.
+A format is a folder of this package, listed in `heads.py`.  Its `__init__.py`, the registration, has a constant `FORMATS`.
 The registrations that may lead to an input, by what `heads.py` states, are imported to recognize it, so they import
 nothing heavy. CONTRIBUTING.md explains how to add one.
 """
@@ -18,42 +18,6 @@ from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_name
 from fastprof.core.urls import shown
 from fastprof.formats.heads import CLAIMING, HEADS
-
-FOLDERS = (
-    "xray",
-    "gperftools",
-    "callgrind",
-    "pprof",
-    "otlp",
-    "folded",
-    "perf",
-    "perf_script",
-    "simpleperf",
-    "jfr",
-    "speedscope",
-    "trace_event",
-    "firefox",
-    "perfetto",
-    "archive",
-    "oprofile",
-    "arrow",
-    "heap",
-    "valgrind",
-    "pgo",
-    "pstats",
-    "heapprofile",
-    "heaptrack",
-    "memray",
-    "mojo",
-    "uftrace",
-    "tachyon",
-    "texts",
-    "gmon",
-    "small_json",
-    "xplane",
-    "gpu_sqlite",
-)
-
 
 # Alternative names of formats, after the tools that read or write them.
 _ALIASES = {
@@ -79,12 +43,12 @@ def _of_folder(folder: str) -> tuple[Format, ...]:
 
 @cache
 def _by_name() -> dict[str, Format]:
-    return {one.name: one for folder in FOLDERS for one in _of_folder(folder)}
+    return {one.name: one for folder in HEADS for one in _of_folder(folder)}
 
 
 def _of_folders(known: Callable[[str], bool]) -> list[Format]:
-    """The formats of the folders that are `known` to be needed, and of those without a Head."""
-    return [one for folder in FOLDERS if folder not in HEADS or known(folder) for one in _of_folder(folder)]
+    """The formats of the folders that are `known` to be needed."""
+    return [one for folder in HEADS if known(folder) for one in _of_folder(folder)]
 
 
 def get(name: str) -> Format:

@@ -1,8 +1,8 @@
 """What the registry knows of each registration without opening it: the formats' names, and what an input of them begins
 with.
 
-A Head is what `sniff` needs at least, so that inputs open the registrations of few folders; `sniff` decides.  The
-registration of a folder that is not listed is always opened.  `tests/unit/test_heads.py` compares both.
+A Head is what `sniff` needs at least, so that inputs open the registrations of few folders; `sniff` decides, and a Head
+without conditions always opens one.  `tests/unit/test_heads.py` compares both.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Head(NamedTuple):
 
 _BLANKS = (b" ", b"\t", b"\n", b"\r", b"\v", b"\f")
 
-# By folder: the names of its formats, and alternatives of what they begin with.
+# By folder, in the order in which formats are listed: the names of its formats, and alternatives of what they begin with.
 HEADS: dict[str, tuple[tuple[str, ...], tuple[Head, ...]]] = {
     "xray": (("xray",), (Head(words=(b"\0",)), Head(starts=(b"forpyarx", b"xrayprof")))),
     "gperftools": (("gperftools",), (Head(starts=(b"--- symbol",)), Head(check="fp_gperftools_sniff"))),
@@ -88,6 +88,8 @@ HEADS: dict[str, tuple[tuple[str, ...], tuple[Head, ...]]] = {
     "heaptrack": (("heaptrack",), (Head(starts=(b"v ",)),)),
     "memray": (("memray",), (Head(starts=(b"memray\0",)),)),
     "mojo": (("mojo",), (Head(starts=(b"MOJ",)),)),
+    "uftrace": (("uftrace",), (Head(words=(b"ustar",)),)),
+    "tachyon": (("tachyon",), (Head(starts=(b"HCAT", b"TACH")),)),
     "texts": (
         ("tracer-stacks", "rprof", "luajit", "ghc-prof", "instruments", "pprof-raw"),
         (
@@ -106,10 +108,8 @@ HEADS: dict[str, tuple[tuple[str, ...], tuple[Head, ...]]] = {
             Head(starts=(b"\4\b{",)),
         ),
     ),
-    "tachyon": (("tachyon",), (Head(starts=(b"HCAT", b"TACH")),)),
-    "uftrace": (("uftrace",), (Head(words=(b"ustar",)),)),
-    "gpu_sqlite": (("gpu-sqlite",), (Head(starts=(b"SQLite format 3\0",)),)),
     "xplane": (("xplane",), (Head(starts=(b"\n",)),)),
+    "gpu_sqlite": (("gpu-sqlite",), (Head(starts=(b"SQLite format 3\0",)),)),
 }
 
 # The folders with formats that claim directories.

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from fastprof import formats
 from fastprof.core.engine import NO, Format
 from fastprof.core.source import Source
 from fastprof.formats.heads import CLAIMING, HEADS
@@ -19,10 +18,6 @@ ROUNDS = 8  # changed beginnings of each file
 
 def registrations() -> dict[str, tuple[Format, ...]]:
     return {folder: import_module(f"fastprof.formats.{folder}").FORMATS for folder in HEADS}
-
-
-def test_folders_are_those_of_the_registry() -> None:
-    assert {*HEADS} <= {*formats.FOLDERS}
 
 
 def test_names_are_those_of_the_registrations() -> None:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from fastprof import formats
+from fastprof.formats.heads import HEADS
 from tests.support.paths import REPO
 
 # The other folders that each folder may use.  A folder that is not named here is a mistake.  Any other folder of csrc
@@ -376,7 +377,7 @@ def test_no_two_c_files_call_each_other() -> None:
     assert_no_circle({name: others - {name} for name, others in edges.items()})
 
 
-@pytest.mark.parametrize("folder", formats.FOLDERS)
+@pytest.mark.parametrize("folder", HEADS)
 def test_only_the_registry_knows_a_format(folder: str) -> None:
     """Code, not prose: a name or a string of the format, outside its own folder."""
     names = {f.name for f in formats.formats() if f.package.endswith(f".{folder}")}
