@@ -1,6 +1,6 @@
 """The registry: formats by name, by what an input begins with, by suffix; only `heads.py` next to it lists them.
 
-A format is a folder of this package, listed in `heads.py`.  Its `__init__.py`, the registration, has a constant `FORMATS`.
+A format is a folder of this package, listed in `heads.py`.  Its `__init__.py`, the registration, has `FORMATS`.
 The registrations that may lead to an input, by what `heads.py` states, are imported to recognize it, so they import
 nothing heavy. CONTRIBUTING.md explains how to add one.
 """

@@ -37,7 +37,7 @@ class Head(NamedTuple):
 
 _BLANKS = (b" ", b"\t", b"\n", b"\r", b"\v", b"\f")
 
-# By folder, in the order in which formats are listed: the names of its formats, and alternatives of what they begin with.
+# By folder, in the order of lists: the names of its formats, and alternatives of what they begin with.
 HEADS: dict[str, tuple[tuple[str, ...], tuple[Head, ...]]] = {
     "xray": (("xray",), (Head(words=(b"\0",)), Head(starts=(b"forpyarx", b"xrayprof")))),
     "gperftools": (("gperftools",), (Head(starts=(b"--- symbol",)), Head(check="fp_gperftools_sniff"))),
