@@ -14,6 +14,7 @@ enum { BAD = 511, PAD = 32, HEAD = 600 };
 struct head {
     uint16_t start, freq; /* freq 0: no symbol is that likely */
     uint16_t what;        /* symbol << 2 | class */
+    uint16_t calm_freq;   /* freq if the symbol is a short step without raw bits, otherwise 0 */
 };
 
 /* The table that a key uses for each history. */
@@ -47,6 +48,7 @@ struct fp_archive_time_dec {
     uint64_t limits[2];
     uint64_t q;
     int jitter;
+    int calm;       /* the last rows took less than one word for 8 of them */
     uint32_t x[2];  /* coders of steps and jitters */
     uint8_t *bytes; /* words, PAD zeros, bits, PAD zeros: a row may read past an end before it is checked */
     size_t bytes_cap;
@@ -97,10 +99,11 @@ static int read_step_table(const struct fp_archive_time_dec *d, struct fp_archiv
     if (n < 0) return FP_E_MALFORMED;
     if (!n)
         for (uint32_t i = 0; i < FP_TIME_M; i++) slots[i] = (uint32_t)BAD << 22;
-    d->heads[table] = (struct head){0, 0, 0};
+    d->heads[table] = (struct head){0};
     for (int u = 0; u < n; u++) {
         const uint32_t what = symbols[u] << 2 | fp_archive_time_class(symbols[u], d->limits), freq = freqs[u];
-        if (freq > HEAD) d->heads[table] = (struct head){(uint16_t)at, (uint16_t)freq, (uint16_t)what};
+        const uint16_t calm_freq = what & 3 || symbols[u] >= FP_TIME_SMALL ? 0 : (uint16_t)freq;
+        if (freq > HEAD) d->heads[table] = (struct head){(uint16_t)at, (uint16_t)freq, (uint16_t)what, calm_freq};
         for (uint32_t i = 0; i < freq; i++) slots[at++] = what << 20 | (freq - 1) << 10 | i;
     }
     return 0;
@@ -179,6 +182,7 @@ int fp_archive_time_dec_open(struct fp_archive_time_dec *d, uint32_t n_keys, con
     d->limits[1] = fp_archive_cur_varint(&c);
     if (c.bad || jitter > 1 || !d->q) return FP_E_MALFORMED;
     d->jitter = jitter;
+    d->calm = 0;
     if (read_keys(d, &c, 0, FP_TIME_POOLS, n_keys) ||
         read_keys(d, &c, 1, FP_TIME_POOLS + d->n_given[0], 1 << FP_TIME_HASH_BITS))
         return FP_E_MALFORMED;
@@ -230,8 +234,14 @@ static uint32_t find_context(struct fp_archive_time_dec *d, uint32_t key) {
     return d->context_of[key] = context;
 }
 
-/* Reads a word if x needs one, without a branch, which would be unpredictable. */
-static inline uint32_t refill(uint32_t x, const uint8_t **word) {
+/* Reads a word if x needs one.  With a branch, later rows need not wait for `word`, but most rows must need none. */
+static inline uint32_t refill(uint32_t x, const uint8_t **word, int calm) {
+    if (calm) {
+        if (FP_LIKELY(x >= 1u << 16)) return x;
+        const uint32_t next = fp_u16(*word);
+        *word += 2;
+        return x << 16 | next;
+    }
     uint32_t more = x < 1u << 16;
     x = x << 16 * more | (fp_u16(*word) & (0 - more));
     *word += 2 * more;
@@ -239,8 +249,8 @@ static inline uint32_t refill(uint32_t x, const uint8_t **word) {
 }
 
 /* The next symbol of a step << 2 | its class. */
-static inline uint32_t next_step(const struct fp_archive_time_dec *d, uint32_t table, uint32_t *x,
-                                 const uint8_t **word) {
+static inline uint32_t next_step(const struct fp_archive_time_dec *d, uint32_t table, uint32_t *x, const uint8_t **word,
+                                 int calm) {
     const struct head *head = &d->heads[table];
     uint32_t place = *x % FP_TIME_M, in = place - head->start, freq = head->freq, what = head->what;
     if (in >= freq) {
@@ -250,16 +260,22 @@ static inline uint32_t next_step(const struct fp_archive_time_dec *d, uint32_t t
         what = slot >> 20;
     }
     uint32_t next = freq * (*x >> FP_TIME_BITS) + in;
-    *x = refill(next, word);
+    *x = refill(next, word, calm);
     return what;
 }
 
 /* The next symbol of a jitter; `bad` when the table is empty. */
-static inline uint32_t next_jitter(const struct jitter_table *t, uint32_t *x, const uint8_t **word, uint32_t *bad) {
-    uint32_t place = *x % FP_TIME_M, e = (place >= t->start[1]) + (place >= t->start[2]) + (place >= t->start[3]);
+static inline uint32_t next_jitter(const struct jitter_table *t, uint32_t *x, const uint8_t **word, uint32_t *bad,
+                                   int calm) {
+    const uint32_t place = *x % FP_TIME_M, in = place - t->start[1];
+    if (calm && FP_LIKELY(in < t->freq[1])) {
+        *x = refill(t->freq[1] * (*x >> FP_TIME_BITS) + in, word, calm);
+        return 1;
+    }
+    const uint32_t e = (place >= t->start[1]) + (place >= t->start[2]) + (place >= t->start[3]);
     uint32_t next = t->freq[e] * (*x >> FP_TIME_BITS) + place - t->start[e];
     *bad |= !t->freq[e];
-    *x = refill(next, word);
+    *x = refill(next, word, calm);
     return e;
 }
 
@@ -275,9 +291,35 @@ static uint64_t next_many_bits(const uint8_t *bits, uint64_t *bit, unsigned n) {
     return low | next_bits(bits, bit, n - 32) << 32;
 }
 
-/* Callers pass constants for `jitter`, so the compiler generates two loops. */
-static inline int pull(struct fp_archive_time_dec *d, struct fp_archive_time_at *thread, const uint32_t *key,
-                       uint64_t *time, uint32_t n, int jitter) {
+/* fp_archive_time_at.history in two parts: the class of the last step is known later than the rest. */
+struct history {
+    uint32_t all, older, last;
+};
+
+FP_INLINE void remember(struct history *h, uint32_t class) {
+    h->all = h->older + class;
+    h->older = h->last * 9 + class * 3;
+    h->last = class;
+}
+
+/* The steps of a symbol that is not FP_TIME_ESCAPE. */
+static inline uint64_t steps_of(const struct fp_archive_time_dec *d, uint32_t symbol, const uint8_t *bits,
+                                uint64_t *bit) {
+    const unsigned n = d->n_bits[symbol];
+    return d->base[symbol] |
+           (FP_LIKELY(symbol < FP_TIME_WIDE) ? next_bits(bits, bit, n) : next_many_bits(bits, bit, n));
+}
+
+/* Where the lattice is after a step of k and a miss, which led to `time`. */
+static inline fp_u128 follow(fp_u128 there, uint64_t time, uint64_t k, uint64_t miss) {
+    if (FP_LIKELY(fp_archive_time_follows(k, miss))) return there + (fp_u128)((fp_i128)(int64_t)miss * (1 << 28));
+    return (fp_u128)time << 32 | 1u << 31;
+}
+
+/* Callers pass constants for `jitter` and `calm`, so the compiler generates four loops.  If calm, rows are predictable:
+ * the usual symbols have branches of their own, so that a row need not wait for the tables of the row before. */
+FP_INLINE int pull(struct fp_archive_time_dec *d, struct fp_archive_time_at *thread, const uint32_t *key,
+                   uint64_t *time, uint32_t n, int jitter, int calm) {
     const struct fp_archive_time_at from = thread->epoch ? *thread : *d->last;
     const uint32_t *const context_of = d->context_of;
     const struct context *contexts = d->contexts;
@@ -285,8 +327,7 @@ static inline int pull(struct fp_archive_time_dec *d, struct fp_archive_time_at 
     const uint64_t bits_end = d->bits_end, q = d->q;
     uint64_t bit = d->bit;
     uint32_t steps = d->x[0], jitters = d->x[1], last_jitter = from.jitter, bad = 0;
-    /* history in two parts: the class of the last step is known later than the rest */
-    uint32_t history = from.history, older = history % 9 * 3, last = history % 3;
+    struct history history = {from.history, from.history % 9 * 3, from.history % 3};
     fp_u128 there = (fp_u128)from.ref << 32 | from.frac;
     for (uint32_t i = 0; i < n; i++) {
         if (FP_UNLIKELY(word > words_end || bit > bits_end)) break;
@@ -295,46 +336,52 @@ static inline int pull(struct fp_archive_time_dec *d, struct fp_archive_time_at 
             context = find_context(d, key[i]);
             contexts = d->contexts;
         }
-        const uint32_t what = next_step(d, contexts[context - 1].table[history], &steps, &word);
-        const uint32_t symbol = what >> 2, class = what & 3;
-        history = older + class;
-        older = last * 9 + class * 3;
-        last = class;
+        const uint32_t table = contexts[context - 1].table[history.all];
+        const struct head *head = &d->heads[table];
+        const uint32_t in = steps % FP_TIME_M - head->start;
         uint64_t k;
-        if (FP_LIKELY(symbol < FP_TIME_WIDE)) {
-            k = d->base[symbol] | next_bits(bits, &bit, d->n_bits[symbol]);
-        } else if (symbol < FP_TIME_ESCAPE) {
-            k = d->base[symbol] | next_many_bits(bits, &bit, d->n_bits[symbol]);
+        if (calm && FP_LIKELY(in < head->calm_freq)) {
+            steps = refill(head->calm_freq * (steps >> FP_TIME_BITS) + in, &word, calm);
+            remember(&history, 0);
+            k = head->what >> 2;
         } else {
-            bad |= symbol != FP_TIME_ESCAPE;
-            time[i] = (uint64_t)(there >> 32) + next_many_bits(bits, &bit, 64);
-            there = (fp_u128)time[i] << 32 | 1u << 31;
-            continue;
+            const uint32_t what = next_step(d, table, &steps, &word, calm), symbol = what >> 2;
+            remember(&history, what & 3);
+            if (FP_UNLIKELY(symbol >= FP_TIME_ESCAPE)) {
+                bad |= symbol != FP_TIME_ESCAPE;
+                time[i] = (uint64_t)(there >> 32) + next_many_bits(bits, &bit, 64);
+                there = (fp_u128)time[i] << 32 | 1u << 31;
+                continue;
+            }
+            k = steps_of(d, symbol, bits, &bit);
         }
         there += (fp_u128)k * q;
         time[i] = (uint64_t)(there >> 32);
         if (!jitter) continue;
-        const struct jitter_table *table = &d->jitters[last_jitter * 16 + ((uint32_t)there >> 28)];
-        const uint32_t e = next_jitter(table, &jitters, &word, &bad);
+        const struct jitter_table *of = &d->jitters[last_jitter * 16 + ((uint32_t)there >> 28)];
+        const uint32_t e = next_jitter(of, &jitters, &word, &bad, calm);
+        if (calm && FP_LIKELY(e == 1 && k <= 4096)) { /* the lattice continues */
+            last_jitter = 1;
+            continue;
+        }
         const uint64_t miss = FP_UNLIKELY(e == 3) ? next_many_bits(bits, &bit, 64) : (uint64_t)e - 1;
         last_jitter = e < 3 ? e : 1;
         time[i] += miss;
-        if (FP_LIKELY(fp_archive_time_follows(k, miss)))
-            there += (fp_u128)((fp_i128)(int64_t)miss * (1 << 28));
-        else
-            there = (fp_u128)time[i] << 32 | 1u << 31;
+        there = follow(there, time[i], k, miss);
     }
     if (bad || word > words_end || bit > bits_end) return FP_E_MALFORMED;
+    d->calm = (uint64_t)(word - d->word) * 4 < n;
     d->x[0] = steps;
     d->x[1] = jitters;
     d->word = word;
     d->bit = bit;
-    *thread = (struct fp_archive_time_at){(uint64_t)(there >> 32), (uint32_t)there, 1, history, last_jitter};
+    *thread = (struct fp_archive_time_at){(uint64_t)(there >> 32), (uint32_t)there, 1, history.all, last_jitter};
     d->last = thread;
     return 0;
 }
 
 int fp_archive_time_pull(struct fp_archive_time_dec *d, struct fp_archive_time_at *thread, const uint32_t *key,
                          uint64_t *time, uint32_t n) {
-    return d->jitter ? pull(d, thread, key, time, n, 1) : pull(d, thread, key, time, n, 0);
+    if (d->calm) return d->jitter ? pull(d, thread, key, time, n, 1, 1) : pull(d, thread, key, time, n, 0, 1);
+    return d->jitter ? pull(d, thread, key, time, n, 1, 0) : pull(d, thread, key, time, n, 0, 0);
 }
