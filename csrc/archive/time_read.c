@@ -337,7 +337,7 @@ FP_INLINE int pull(struct fp_archive_time_dec *d, struct fp_archive_time_at *thr
             contexts = d->contexts;
         }
         const uint32_t table = contexts[context - 1].table[history.all];
-        const struct head *head = &d->heads[table];
+        const struct head *head = d->heads + table;
         const uint32_t in = steps % FP_TIME_M - head->start;
         uint64_t k;
         if (calm && FP_LIKELY(in < head->calm_freq)) {
@@ -366,8 +366,7 @@ FP_INLINE int pull(struct fp_archive_time_dec *d, struct fp_archive_time_at *thr
         }
         const uint64_t miss = FP_UNLIKELY(e == 3) ? next_many_bits(bits, &bit, 64) : (uint64_t)e - 1;
         last_jitter = e < 3 ? e : 1;
-        time[i] += miss;
-        there = follow(there, time[i], k, miss);
+        there = follow(there, time[i] += miss, k, miss);
     }
     if (bad || word > words_end || bit > bits_end) return FP_E_MALFORMED;
     d->calm = (uint64_t)(word - d->word) * 4 < n;

@@ -321,6 +321,10 @@ struct fp_model *fp_model_new(void) {
     return m;
 }
 
+void fp_frames_release(struct fp_frames *frames) {
+    if (frames && !--frames->n_owners) free(frames);
+}
+
 void fp_model_free(struct fp_model *m) {
     if (!m) return;
     fp_strings_clear(&m->strings);
@@ -330,7 +334,7 @@ void fp_model_free(struct fp_model *m) {
     fp_release(m->last, (size_t)m->cap_last * 2 * sizeof *m->last);
     fp_release(m->named, m->cap_named * sizeof *m->named);
     for (int i = 0; i < FP_FRAMES_STEPS; i++) fp_frames_release(m->replaced[i]);
-    free(m);
+    FP_FREE(m->path, m);
 }
 
 void fp_model_counter_unit(struct fp_model *m, uint32_t name, const void *unit, size_t n) {
@@ -424,20 +428,6 @@ uint32_t fp_model_frame(struct fp_model *m, uint32_t mapping, uint64_t address, 
     return fp_table_intern(&m->frames, (uint32_t[]){mapping, LO(address), HI(address), flags, lines});
 }
 
-/* (parent, node) of the last node with this frame, see fp_model.last; NULL when memory ran out. */
-static inline uint32_t *last_of(struct fp_model *m, uint32_t frame) {
-    if (FP_UNLIKELY(frame >= m->cap_last)) {
-        uint64_t cap = (uint64_t)frame + frame / 2 + 64;
-        const size_t had = (size_t)m->cap_last * 2 * sizeof *m->last;
-        uint32_t *last = cap < UINT32_MAX ? fp_grow(m->last, had, (size_t)cap * 2 * sizeof *last) : NULL;
-        if (!last) return NULL;
-        memset(last + (size_t)m->cap_last * 2, 0, (size_t)(cap - m->cap_last) * 2 * sizeof *last);
-        m->last = last;
-        m->cap_last = (uint32_t)cap;
-    }
-    return m->last + (size_t)frame * 2;
-}
-
 uint32_t fp_model_plain_frame(struct fp_model *m, uint32_t function) {
     const uint32_t line = function == FP_NO_ID ? FP_NO_ID : fp_model_line(m, function, 0, 0, 0);
     return line == FP_NO_ID ? FP_NO_ID : fp_model_frame(m, 0, 0, 0, line);
@@ -445,114 +435,6 @@ uint32_t fp_model_plain_frame(struct fp_model *m, uint32_t function) {
 
 uint32_t fp_model_name_frame(struct fp_model *m, uint32_t name) {
     return fp_model_plain_frame(m, name == FP_NO_ID ? FP_NO_ID : fp_model_function(m, 0, 0, name, 0, 0));
-}
-
-static uint32_t intern_stack(struct fp_model *m, uint32_t parent, uint32_t frame) {
-    uint32_t *last = last_of(m, frame);
-    if (!last) return no_id();
-    if (FP_LIKELY(last[1] && last[0] == parent)) return last[1];
-    uint32_t node = fp_table_intern(&m->stacks, (uint32_t[]){parent, frame});
-    if (node == FP_NO_ID) return FP_NO_ID;
-    last[0] = parent;
-    return last[1] = node;
-}
-
-/* The same, with what this step and those after it replace the frame with. */
-static uint32_t replaced_stack(struct fp_model *m, int step, uint32_t node, uint32_t frame) {
-    for (; step < FP_FRAMES_STEPS; step++) {
-        const struct fp_frames *by = m->replaced[step];
-        uint32_t n;
-        const uint32_t *frames = by && by->of ? by->of(by->arg, frame, &n) : NULL;
-        if (!frames) continue;
-        for (uint32_t i = 0; i < n && node != FP_NO_ID; i++) node = replaced_stack(m, step + 1, node, frames[i]);
-        return node;
-    }
-    return intern_stack(m, node, frame);
-}
-
-void fp_model_replace_frames(struct fp_model *m, enum fp_frames_step step, struct fp_frames *frames) {
-    fp_frames_release(m->replaced[step]);
-    m->replaced[step] = frames;
-    frames->n_owners++;
-}
-
-void fp_frames_release(struct fp_frames *frames) {
-    if (frames && !--frames->n_owners) free(frames);
-}
-
-static inline int replaces_frames(const struct fp_model *m) {
-    return m->replaced[FP_FRAMES_NAMED] || m->replaced[FP_FRAMES_ONLY_NAMES];
-}
-
-uint32_t fp_model_stack(struct fp_model *m, uint32_t parent, uint32_t frame) {
-    return FP_UNLIKELY(replaces_frames(m)) ? replaced_stack(m, 0, parent, frame) : intern_stack(m, parent, frame);
-}
-
-/* Below a node that is new, all are: their ids follow each other, so their slots are known before they are added. */
-uint32_t fp_model_path(struct fp_model *m, const uint32_t *frames, uint32_t n) {
-    uint32_t node = 0, first = m->stacks.n;
-    while (n && node != FP_NO_ID && node < first) node = fp_model_stack(m, node, frames[--n]);
-    for (uint32_t i = 0; i < n && node != FP_NO_ID; i++) {
-        const uint32_t row[] = {node + i, frames[n - 1 - i]};
-        fp_table_prefetch(&m->stacks, fp_table_hash(row, FP_STACK_WIDTH));
-    }
-    while (n && node != FP_NO_ID) node = fp_model_stack(m, node, frames[--n]);
-    return node;
-}
-
-uint32_t fp_model_stack_once(struct fp_model *m, uint32_t parent, uint32_t frame) {
-    return fp_table_append(&m->stacks, (uint32_t[]){parent, frame});
-}
-
-/* fp_model_stacks, one after the other: a frame may become several. */
-static int replaced_stacks(struct fp_model *m, const uint32_t *frames, const uint32_t *depths, uint32_t n,
-                           uint32_t *nodes) {
-    for (uint32_t k = 0; k < n; k++) {
-        nodes[k] = 0;
-        frames += depths[k];
-        for (uint32_t i = 1; i <= depths[k]; i++) {
-            nodes[k] = replaced_stack(m, 0, nodes[k], *(frames - i));
-            if (nodes[k] == FP_NO_ID) return FP_E_NOMEM;
-        }
-    }
-    return 0;
-}
-
-int fp_model_stacks(struct fp_model *m, const uint32_t *frames, const uint32_t *depths, uint32_t n, uint32_t *nodes) {
-    struct {
-        const uint32_t *next; /* the next frame to add; those nearer to the root are done */
-        uint32_t left, stack, hash;
-        uint32_t row[FP_STACK_WIDTH];
-    } open[FP_MODEL_STACKS];
-    uint32_t n_open = 0;
-    if (replaces_frames(m)) return replaced_stacks(m, frames, depths, n, nodes);
-    for (uint32_t k = 0; k < n; k++) {
-        frames += depths[k];
-        nodes[k] = 0;
-        if (depths[k]) {
-            open[n_open].next = frames - 1;
-            open[n_open].left = depths[k];
-            open[n_open++].stack = k;
-        }
-    }
-    while (n_open) {
-        for (uint32_t k = 0; k < n_open; k++) {
-            open[k].row[FP_STACK_PARENT] = nodes[open[k].stack];
-            open[k].row[FP_STACK_FRAME] = *open[k].next--;
-            open[k].hash = fp_table_hash(open[k].row, FP_STACK_WIDTH);
-            fp_table_prefetch(&m->stacks, open[k].hash);
-        }
-        for (uint32_t k = 0; k < n_open; k++) fp_table_guess(&m->stacks, open[k].hash);
-        uint32_t still = 0;
-        for (uint32_t k = 0; k < n_open; k++) {
-            uint32_t node = fp_table_intern_hashed(&m->stacks, open[k].row, open[k].hash);
-            if (node == FP_NO_ID) return FP_E_NOMEM;
-            nodes[open[k].stack] = node;
-            if (--open[k].left) open[still++] = open[k];
-        }
-        n_open = still;
-    }
-    return 0;
 }
 
 uint32_t fp_model_label(struct fp_model *m, uint32_t next, uint32_t key, uint32_t string, int64_t number,

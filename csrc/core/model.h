@@ -144,6 +144,8 @@ struct fp_model {
      * are found here, without a lookup in `stacks`. */
     uint32_t *last;
     uint32_t cap_last;
+    uint32_t *path; /* of fp_model_path: the frames, replaced, root first */
+    uint32_t n_path, cap_path;
     /* by string: the first function of that name, or 0.  Most names have one function; only further functions of a name
      * are in the index of `functions`. */
     uint32_t *named;

@@ -56,13 +56,6 @@ uint32_t fp_perf_code_frame(struct fp_perf_reader *r, uint32_t pid, uint64_t add
     return frame_of(r, pid, address >> 63 ? FP_PERF_IN_KERNEL : FP_PERF_IN_USER, address, 0);
 }
 
-/* A stack from the frames in r->stacks.frames, leaf first. */
-static uint32_t stack_of(struct fp_perf_reader *r, uint32_t n) {
-    uint32_t node = 0;
-    while (n--) node = fp_model_stack(r->model, node, r->stacks.frames[n]);
-    return node;
-}
-
 static uint32_t flags_of(int is_return, uint64_t address) {
     return is_return && address ? FP_FRAME_RETURN_ADDRESS : 0;
 }
@@ -135,7 +128,7 @@ static uint32_t new_stack(struct fp_perf_reader *r, const struct fp_perf_sample 
         r->stacks.frames[n++] = frame_of(r, s->pid, mode, s->ip, 0);
     }
     r->counts.chains++;
-    return stack_of(r, n);
+    return fp_model_path(r->model, r->stacks.frames, n);
 }
 
 /* The chain with this key.  Adds a new one. */
