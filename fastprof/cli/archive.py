@@ -179,6 +179,8 @@ def _total(totals: Any) -> str:
 def _extract(args: argparse.Namespace) -> int:
     with Steps(args.quiet, "profiles") as steps:
         keywords = arguments.keywords(args, extracting_options())
+        if len(args.names) > 1 or os.path.isdir(args.output) or args.output.endswith("/"):
+            keywords["progress"] = None  # the bar is of profiles
         log = archive_extract(args.store, args.names, args.output, done=steps, **keywords)
     names = log.facts["extracted"]
     what, to = (_profiles(steps.n), args.output) if steps.n else (names[0], shown(args.output))

@@ -111,14 +111,16 @@ def encoded_metadata(metadata: dict[bytes, bytes]) -> bytes:
     return b"".join(parts)
 
 
-# Columns of results that are texts, also without values.
-_TEXTS = {"label", "thread", "name", "file", "object", "callee", "path", "text"}
+# Columns of results that are texts or floating-point numbers, also without values.
+_TEXTS = {"label", "thread", "name", "file", "object", "callee", "path", "text", "outlier"}
+_REALS = {"self_share", "cumulated_share", "inclusive_share", "median", "share", "difference", "p"}
 
 
 def _column_of(name: str, cells: list[Any], unit: str) -> tuple[ArrowColumn, object]:
     """Values as a column, and the owner of its memory: texts, floats, or integers of 64 bits."""
     there = [cell is not None for cell in cells]
-    texts, format_ = None, REAL if any(isinstance(cell, float) for cell in cells) else b"l"
+    is_real = any(isinstance(cell, float) for cell in cells) or (name in _REALS and not any(there))
+    texts, format_ = None, REAL if is_real else b"l"
     if any(isinstance(cell, str) for cell in cells) or (name in _TEXTS and not any(there)):
         words = {cell: number for number, cell in enumerate(dict.fromkeys(filter(None, cells)), 1)}
         texts, cells, format_ = Texts.of(["", *words]), [words.get(cell, 0) for cell in cells], b"i"

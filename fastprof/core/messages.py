@@ -12,7 +12,7 @@ options in it, which are spelled when it is printed:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from fastprof.core._typing import Any
 
@@ -131,6 +131,15 @@ class Message:
 def spelled(flag: str, form: str = "") -> Message:
     """An option as a value of a message.  `form`: "=" or "name", as after the colon of a field."""
     return Message(f"{{{flag}:{form}}}")
+
+
+def renamed(message: Message, names: Mapping[str, str]) -> Message:
+    """The same with other arguments than those of options: by flag, such as {"--time-range": "time="}."""
+    template = message.template
+    for flag, name in names.items():
+        template = template.replace(f"{{{flag}:", f"{{{name}:").replace(f"{{{flag}}}", f"{{{name}}}")
+    values = {key: renamed(value, names) if isinstance(value, Message) else value for key, value in message.values}
+    return Message(template, **values)
 
 
 def joined(separator: str, messages: Iterable[Message | str]) -> Message:

@@ -235,6 +235,7 @@ class Range(Kind):
     def check(self, value: Any) -> Any:
         if isinstance(value, str):
             return self.parse(value)
+        value = value.tolist() if hasattr(value, "tolist") else value  # an array
         if not isinstance(value, (list, tuple)) or len(value) != 2:
             raise ValueError(f"{value!r:.80} is not a range (first, last)")
         first, last = (Whole(0, UINT64).check(one) for one in value)

@@ -258,7 +258,7 @@ class _Remote:
         if of_system := re.search(r"\bOs \{\s*code: (\d+)", fields):
             return file_error(self.name, OSError(int(of_system[1]), os.strerror(int(of_system[1]))))
         if unknown_host := re.search(r'"(failed to lookup address[^"]*)"', fields):
-            return file_error(self.name, error, unknown_host[1])
+            return file_error(self.name, OSError(_lookup_errno(unknown_host[1]), unknown_host[1]))
         if "Content-Length Header missing" in text:
             return Unsized(f"{self.name}: the answer has no length")
         if answer := re.search(r"status code: (\d+ [A-Za-z ]*[A-Za-z])", text):
@@ -268,6 +268,13 @@ class _Remote:
         )
         text = re.sub(r"\w+://\S+", "(address)", text)
         return file_error(self.name, error, text or type(error).__name__)
+
+
+def _lookup_errno(why: str) -> int:
+    """Of a host name without an address, as `socket.getaddrinfo` has it."""
+    import socket
+
+    return socket.EAI_AGAIN if "again" in why.lower() or "temporary" in why.lower() else socket.EAI_NONAME
 
 
 def interruptible(call: Callable[[], Any]) -> Any:

@@ -425,6 +425,11 @@ class Source:
         self.bytes_read += self.read_into(offset, into)
         self._show_progress()
 
+    def passed(self, position: int) -> None:
+        """Report progress, for callers of `read_at` that read the whole input."""
+        if self._progress is not None:
+            self._progress(position)
+
     def search(self, pattern: re.Pattern[bytes], longest: int) -> re.Match[bytes] | None:
         """The first match of a pattern anywhere in a seekable input; a match has at most `longest` bytes."""
         window = bytearray(longest + _SEARCHED)

@@ -46,7 +46,8 @@ def pinned(path: Any, lenient: bool, *, keep: bool = True) -> Any:
     return path
 
 
-def _refuse_uncallable(progress: Progress | None) -> None:
+def refuse_uncallable(progress: object) -> None:
+    """Errors: UsageError for a `progress` that cannot be called."""
     if progress is not None and not callable(progress):
         raise UsageError(f"progress: {progress!r:.80} is not callable")
 
@@ -68,7 +69,7 @@ def open_reader(
     source, options = _opened(path, options, log, ahead)
     try:
         if progress is not None:
-            _refuse_uncallable(progress)
+            refuse_uncallable(progress)
             progress(source)
         known = MEMBER.format if isinstance(path, Stored) else None  # detection is a tenth of opening a small profile
         return _reader(path, source, from_ or known, model, options, log)
@@ -175,7 +176,7 @@ class Inputs:
         """`alone`: the model has no other inputs."""
         self._from, self._model, self._options, self._log = from_, model, options, log
         self._progress, self._failed = progress, failed
-        _refuse_uncallable(progress)
+        refuse_uncallable(progress)
         self._open: list[Source] = []
         self.all: list[Input] = []
         one = len(paths) == 1 and alone

@@ -9,10 +9,11 @@ rows of each input first pass through a plan of its own:
     p   stacks ── select 2 ──┴── compared
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from fastprof import plan
-from fastprof.bridges import FUNCTION, MOD_FILENAME, MOD_FUNCNAME, MOD_OBJECT, OBJECT, OPERATORS, SET_LABEL
+from fastprof.bridges import FUNCTION, LABEL, MOD_FILENAME, MOD_FUNCNAME, MOD_OBJECT, OBJECT, OPERATORS, SET_LABEL
 from fastprof.bridges.transforms import (
     COLLAPSE_OBJECT,
     COLLAPSE_RECURSION,
@@ -26,8 +27,9 @@ from fastprof.core._typing import Any
 from fastprof.core.engine import Capabilities, Format, Input
 from fastprof.core.errors import UsageError
 from fastprof.core.log import Log
+from fastprof.core.messages import renamed
 from fastprof.core.model import Batch, Model
-from fastprof.core.options import CORES, LENIENT, Options
+from fastprof.core.options import CORES, LENIENT, TIME_RANGE, Options
 from fastprof.formats.archive import MEMBER
 from fastprof.inputs.stored import Given
 
@@ -48,6 +50,30 @@ _IN_ORDER = (
 _ADDED = _IN_ORDER[1] | {ROOT_AT.name, HIDE.name, HIDE_OBJECT.name} | {SET_LABEL.name}  # a second one follows the first
 
 
+# The arguments of a profile's steps, where they are called otherwise than their options.
+_OF_STEPS: dict[Any, str] = {
+    LABEL: "labels",
+    TIME_RANGE: "time",
+    **dict.fromkeys((MOD_FUNCNAME, MOD_FILENAME, MOD_OBJECT), "pattern"),
+    **dict.fromkeys((HIDE, ROOT_AT), "function"),
+    **dict.fromkeys((HIDE_OBJECT, COLLAPSE_OBJECT), "object"),
+    COLLAPSE_RECURSION: "recursion",
+    SUBTREE: "path",
+    SET_LABEL: "labels",
+}
+
+
+@contextmanager
+def steps_named(steps: Collection[str]) -> Iterator[None]:
+    """Within it, errors name the arguments of steps that gave these options, not the options."""
+    try:
+        yield
+    except UsageError as error:
+        names = {option.flag: f"{name}=" for option, name in _OF_STEPS.items() if option.name in steps}
+        error.args = (renamed(error.message(), names), *error.args[1:])
+        raise
+
+
 def below(given: Given, options: Mapping[str, Any]) -> Given | None:
     """The same with these options too; None if they apply to the rows that its own options leave."""
     own = given.options
@@ -56,7 +82,7 @@ def below(given: Given, options: Mapping[str, Any]) -> Given | None:
     if both - _ADDED or (first and then and max(first) > min(then)):
         return None
     more = {name: (*own[name], *options[name]) for name in both}
-    return Given(given.path, given.from_, {**own, **options, **more}, given.name)
+    return Given(given.path, given.from_, {**own, **options, **more}, given.name, {*given.steps, *options})
 
 
 def together(
@@ -94,6 +120,7 @@ class Chosen(Input):
         for batch in self._made.pipelines[0].rows(self._model, self._log, capacity):
             self.n_read += len(batch)
             yield batch
+        self.labels = self._made.inputs[0].labels  # those that its options add
 
 
 def reading(given: Given, format_: Format, options: Options) -> Options:

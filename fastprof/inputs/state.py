@@ -26,9 +26,13 @@ def located(path: str) -> Iterator[None]:
 
 
 @contextmanager
-def open_store(path: str, *, name: str | None = None, lenient: bool = False) -> Iterator[tuple[Source, Archive]]:
+def open_store(
+    path: str, *, name: str | None = None, lenient: bool = False, progress: Callable[[Any], object] | None = None
+) -> Iterator[tuple[Source, Archive]]:
     """The store at a path, called `name` in messages.  Errors: FastprofError and its subclasses."""
     with _source_of(path, name) as source:
+        if progress is not None:
+            progress(source)
         source.use_ranges()
         if source.folder is not None:
             raise UsageError(f"{source.name}: is a directory, expected a store")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.urls import is_url, shown
@@ -65,10 +65,14 @@ def is_archive(path: str) -> bool:
 
 
 class Given:
-    """A profile as an input: `path` is what it was opened from, which may be another Given."""
+    """A profile as an input: `path` is what it was opened from, which may be another Given.
 
-    def __init__(self, path: Any, from_: str | None, options: Mapping[str, Any], name: str) -> None:
-        self.path, self.from_, self.options, self.name = path, from_, options, name
+    `steps`: the options that its steps gave, `where` and others, not `open`."""
+
+    def __init__(
+        self, path: Any, from_: str | None, options: Mapping[str, Any], name: str, steps: Collection[str] = ()
+    ) -> None:
+        self.path, self.from_, self.options, self.name, self.steps = path, from_, options, name, steps
 
     @property
     def is_plain(self) -> bool:

@@ -17,7 +17,7 @@ from fastprof.formats.archive.index import Archive, read_stored
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.formats.archive.sections import FILE_HEADER_NBYTES, SectionError, scan
 from fastprof.formats.archive.write import empty
-from fastprof.inputs import open_reader
+from fastprof.inputs import Progress, open_reader
 from fastprof.inputs.state import State, located, open_store
 from fastprof.store.adding import Adding, adding, locked
 from fastprof.store.bases import Bases
@@ -43,7 +43,9 @@ def remove(path: str, patterns: Iterable[str]) -> list[str]:
         return found
 
 
-def compact(path: str, done: Done = lambda name, n, of: None) -> tuple[int, int]:
+def compact(
+    path: str, done: Done = lambda name, n, of: None, progress: Progress | None = None
+) -> tuple[int, int]:
     """Rewrite a store without removed profiles.  Returns its size before and after.
 
     Only sections whose base was removed are compressed again.  The new file replaces the old one when it is complete
@@ -56,7 +58,7 @@ def compact(path: str, done: Done = lambda name, n, of: None) -> tuple[int, int]
     >>> after < before
     True
     """
-    with locked(path, create=False) as (file, _), open_store(path) as (source, archive):
+    with locked(path, create=False) as (file, _), open_store(path, progress=progress) as (source, archive):
         there = os.path.realpath(path)  # a symbolic link stays one
         with errors_of(path):
             new = NewFile(there, 0o600)
@@ -82,14 +84,21 @@ def _copy(path: str, source: Source, archive: Archive, new: NewFile, mode: int, 
         base_of = Bases(source, None).payload
         found = archive.chosen(source)
         for n, listed in enumerate(found, 1):
-            session.copy(source, base_of, archive.member(listed), at)
+            member = archive.member(listed)
+            session.copy(source, base_of, member, at)
+            source.passed(max((offset + nbytes for offset, _, nbytes in member.sections), default=0))
             done(listed.name, n, len(found))
         session.commit()
     os.fsync(file.fileno())  # without profiles there is nothing to commit
     return os.fstat(file.fileno()).st_size
 
 
-def verify(path: str, patterns: Iterable[str] = (), done: Done = lambda name, n, of: None) -> list[dict[str, Any]]:
+def verify(
+    path: str,
+    patterns: Iterable[str] = (),
+    done: Done = lambda name, n, of: None,
+    progress: Progress | None = None,
+) -> list[dict[str, Any]]:
     """Check a store: the checksums of all its sections, and every row of the profiles that `patterns` choose.
 
     Returns the errors in the order of the file: "error", and "name" of the profile if it belongs to one.
@@ -104,6 +113,8 @@ def verify(path: str, patterns: Iterable[str] = (), done: Done = lambda name, n,
     state = State(path)
     found = [str(one.name) for one in state.inputs(patterns)]
     with state.source(path) as source:
+        if progress is not None:
+            progress(source)
         archive = state.archive
         with located(path):
             members = [archive.member(listed) for listed in archive.chosen(source)]
@@ -113,6 +124,7 @@ def verify(path: str, patterns: Iterable[str] = (), done: Done = lambda name, n,
         names = {offset: member.name for member in members for offset, _, _ in member.sections}
         for section in scan(source.read_at, FILE_HEADER_NBYTES, archive.end):
             offset = section.offset
+            source.passed(offset)
             try:
                 if isinstance(section, SectionError):
                     raise section
@@ -122,7 +134,7 @@ def verify(path: str, patterns: Iterable[str] = (), done: Done = lambda name, n,
                 wrong.append({"error": str(located_error)} | ({"name": names[offset]} if offset in names else {}))
     for n, name in enumerate(found, 1):
         try:
-            reader = open_reader(state.input(None), ArchiveReader.format, Model(), Options(member=name), Log())
+            reader = open_reader(state.input(None), ArchiveReader.format, Model(), Options(member=name), Log(), progress)
             with reader.source:
                 for _ in reader.rows():
                     pass

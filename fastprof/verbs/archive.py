@@ -11,6 +11,7 @@ from fastprof.core.log import Log
 from fastprof.core.options import LENIENT, Option
 from fastprof.core.urls import shown
 from fastprof.formats.archive.read import ArchiveReader
+from fastprof.inputs import refuse_uncallable
 from fastprof.inputs.state import State
 from fastprof.inputs.stored import may_be_store
 from fastprof.plan import known_options
@@ -59,7 +60,8 @@ def archive_add(
     A profile is named after its file, relative to the given folder; `name` names a single one.  A name that is taken
     is an error, before anything is added; with `skip_existing` the input is skipped, with `replace` it replaces the
     profile.  With `keep_going` inputs that cannot be added are skipped and counted as losses.  `log.facts` has how
-    many were `added`, `replaced` and `left_out`.
+    many were `added`, `replaced` and `left_out`.  `progress` is called with each input that is opened, `done` after
+    each profile, with its name, its number, and that of all.
     Errors: FastprofError and its kinds; what was added before is in the store.
 
     >>> import fastprof
@@ -81,12 +83,17 @@ def archive_add(
 
 
 def archive_list(
-    store: Path, names: Names = (), *, sort: Literal["name", "added", "format", "date", "rows", "size"] = "name"
+    store: Path,
+    names: Names = (),
+    *,
+    sort: Literal["name", "added", "format", "date", "rows", "size"] = "name",
+    progress: Progress | None = None,
 ) -> list[dict[str, Any]]:
     """The profiles of a store, all or those of these names or patterns, by name or as `sort` requests, without reading
     rows.
 
-    Each has name, view, rows, stored_bytes and, if known, format, nbytes, mtime, totals and times.
+    Each has name, view, rows, stored_bytes and, if known, format, nbytes, mtime, totals and times.  `progress` is
+    accepted, but never called: no profile is read.
     Errors: FastprofError and its kinds, also for a name that no profile has.
 
     >>> import fastprof
@@ -94,13 +101,14 @@ def archive_list(
     >>> [(found["name"], found["rows"], found["totals"]) for found in fastprof.archive_list("list.fpa", "*.callgrind")]
     [('cfi.callgrind', 3, {'Ir': 14, 'Dr': 6})]
     """
+    refuse_uncallable(progress)
     return listing.members(os.fspath(store), listed(names), sort=sort)
 
 
-def archive_rm(store: Path, names: Names) -> list[str]:
+def archive_rm(store: Path, names: Names, *, progress: Progress | None = None) -> list[str]:
     """Remove the profiles of these names or patterns from a store.  Returns their names.
 
-    `archive_compact` frees their space.
+    `archive_compact` frees their space.  `progress` is accepted, but never called: no profile is read.
     Errors: FastprofError and its kinds, also for a name that no profile has; then nothing is removed.
 
     >>> import fastprof
@@ -108,6 +116,7 @@ def archive_rm(store: Path, names: Names) -> list[str]:
     >>> fastprof.archive_rm("rm.fpa", "cfi*")
     ['cfi.callgrind']
     """
+    refuse_uncallable(progress)
     return compact.remove(os.fspath(store), listed(names))
 
 
@@ -125,7 +134,8 @@ def archive_extract(
     """Write the profile of this name to `output`, or each of several to OUTPUT/NAME.SUFFIX, as `to`.
 
     `output` is a folder if it is one, ends in a slash, or several profiles match.  `log.facts["extracted"]` has their
-    names.  Errors: FastprofError and its kinds; for a name that leads out of the folder, before anything is written.
+    names.  `progress` is called with each profile that is opened; `done` after each of several, as by `archive_add`.
+    Errors: FastprofError and its kinds; for a name that leads out of the folder, before anything is written.
 
     >>> import fastprof
     >>> log = fastprof.archive_add("extract.fpa", "tests/corpus/callgrind/good/cfi.callgrind")
@@ -146,7 +156,7 @@ def archive_extract(
     if len(found) > 1 or os.path.isdir(output) or output.endswith("/"):
         if output == "-":
             raise UsageError(f"{shown(os.fspath(store))}: {len(found):,} profiles need an output directory: -o DIR")
-        log = extract(path, found, output, to=to, done=done, **given)
+        log = extract(path, found, output, to=to, done=done, progress=progress, **given)
     else:
         how: Any = {**given, "member": found[0], "from_": from_ or ArchiveReader.format}
         log = convert([path], output, to=to, progress=progress, **how)
@@ -154,9 +164,10 @@ def archive_extract(
     return log
 
 
-def archive_compact(store: Path, *, done: Done = _ignored) -> tuple[int, int]:
+def archive_compact(store: Path, *, progress: Progress | None = None, done: Done = _ignored) -> tuple[int, int]:
     """Free the space of removed and replaced profiles of a store.  Returns its size before and after.
 
+    `progress` is called with the store; `done` after each profile, with its name, its number, and that of all.
     Errors: FastprofError and its kinds; then the store stays as it was.
 
     >>> import fastprof
@@ -166,13 +177,17 @@ def archive_compact(store: Path, *, done: Done = _ignored) -> tuple[int, int]:
     >>> after < before
     True
     """
-    return compact.compact(os.fspath(store), done)
+    refuse_uncallable(progress)
+    return compact.compact(os.fspath(store), done, progress)
 
 
-def archive_verify(store: Path, names: Names = (), *, done: Done = _ignored) -> list[dict[str, Any]]:
+def archive_verify(
+    store: Path, names: Names = (), *, progress: Progress | None = None, done: Done = _ignored
+) -> list[dict[str, Any]]:
     """Check all checksums of a store, and every row of its profiles, or of those of these names or patterns.
 
-    Returns the errors in the order of the file: "error", and "name" of the profile if it belongs to one.
+    Returns the errors in the order of the file: "error", and "name" of the profile if it belongs to one.  `progress`
+    is called with the store, and with each profile that is read; `done` after each, as by `archive_add`.
     Errors: FastprofError and its kinds, if its index cannot be read.
 
     >>> import fastprof
@@ -180,4 +195,5 @@ def archive_verify(store: Path, names: Names = (), *, done: Done = _ignored) -> 
     >>> fastprof.archive_verify("verify.fpa")
     []
     """
-    return compact.verify(os.fspath(store), listed(names), done)
+    refuse_uncallable(progress)
+    return compact.verify(os.fspath(store), listed(names), done, progress)

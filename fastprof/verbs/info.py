@@ -48,6 +48,7 @@ def info(
 
     A timeline also goes through the stack machine, whose repairs show entries
     and exits that do not match.  For an archive with several profiles it gives their number, unless `member` names one.
+    `progress` is called with the input when it is opened (docs/python.md).
 
     >>> import fastprof
     >>> facts = fastprof.info("tests/corpus/callgrind/good/cfi.callgrind").facts

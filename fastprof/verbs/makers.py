@@ -32,10 +32,13 @@ if TYPE_CHECKING:
     class ArrowStream(Protocol):
         def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
+    class Lazy(Protocol):
+        def collect(self) -> Any: ...
+
     Name = str | bytes
     FrameLike = Name | tuple[Any, ...]
     Values = Sequence[tuple[str, str] | str]
-    Table = ArrowStream | Mapping[str, Any] | Iterable[Any]
+    Table = ArrowStream | Lazy | Mapping[str, Any] | Iterable[Any]
 
 _ROWS = 1 << 16  # of a chunk
 _HERE = object()  # the thread that runs

@@ -22,7 +22,7 @@ from fastprof.core.options import LENIENT, Options, checked
 from fastprof.core.source import Source
 from fastprof.core.unknown_names import known, text_of
 from fastprof.inputs import open_reader, pinned
-from fastprof.inputs.chosen import ROWS, below
+from fastprof.inputs.chosen import ROWS, below, steps_named
 from fastprof.inputs.stored import Given
 from fastprof.verbs.run import path_of, result_of
 
@@ -156,8 +156,11 @@ class Profile:
         *,
         from_: ReadFormat | None = None,
         progress: Progress | None = None,
+        steps: Collection[str] = (),
         **options: Unpack[OpenOptions],
     ) -> None:
+        """`steps`: the options that come from `where` and other steps."""
+        self._steps = steps
         self._lock, self._closed, self.name = RLock(), False, ""
         self._tables = Model()
         self._model: Model = _Shown(self._tables, self._lock)
@@ -253,7 +256,8 @@ class Profile:
                 raise faulty(self.name, "changed since it was opened")
             if not self._complete:
                 self._show(begun)
-            yield from begun.rows(end)
+            with steps_named(self._steps):
+                yield from begun.rows(end)
             self._show(begun)
             self._complete = True
         finally:
@@ -336,18 +340,22 @@ class Profile:
             raise UsageError(f"{self.name}: is closed")
         if not self._again:
             raise UsageError(f"{self.name}: a pipe can be read only once; give it to the function itself")
-        given = Given(self._path, self._from, self._options.given, self.name)
+        given = self._given()
         return given.path if given.is_plain else given
+
+    def _given(self) -> Given:
+        return Given(self._path, self._from, self._options.given, self.name, self._steps)
 
     def _with(self, **options: Any) -> Profile:
         """With these options, of which None is none."""
         self.as_input()
         options = {name: value for name, value in options.items() if value is not None}
-        given = Given(self._path, self._from, self._options.given, self.name)
-        both = below(given, self._checked(options).given)
-        if both is None:  # applies to the rows that these options leave
-            return Profile(given, **options)
-        return Profile(both.path, from_=both.from_, **both.options)  # type: ignore[arg-type]
+        given, how = self._given(), dict[str, Any](progress=self._progress)
+        with steps_named({*self._steps, *options}):
+            both = below(given, self._checked(options).given)
+            if both is None:  # applies to the rows that these options leave
+                return Profile(given, steps=options.keys(), **how, **options)
+            return Profile(both.path, from_=both.from_, steps=both.steps, **how, **both.options)  # type: ignore[arg-type]
 
     def where(
         self,
@@ -463,7 +471,7 @@ class Profile:
         """`fastprof.sql` of it."""
         from fastprof.verbs.sql import sql
 
-        return sql(self, query, **options)
+        return sql(self, query, progress=self._progress, **options)
 
     def convert(self, output: Output, *, to: WrittenFormat | None = None, **options: Unpack[ConvertOptions]) -> Log:
         """`fastprof.convert` of it to `output`."""

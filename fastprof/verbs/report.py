@@ -136,7 +136,8 @@ def report(
     graph, as a picture; graph.svg or NAME.graph.svg, the call graph.  A notebook shows the page that is returned.
 
     The page shows `command` as the command that made it.  docs/report.md explains `prune`; `value` selects one value
-    type.  `sum` shows the sum of any number of inputs.
+    type.  `sum` shows the sum of any number of inputs.  `progress` is called with each input that is opened
+    (docs/python.md).
     With `keep_going`, unreadable inputs are skipped and counted as losses.
     Errors: FastprofError and its subclasses; nothing is left at `output` then.
 

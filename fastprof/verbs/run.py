@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 
 from fastprof import plan
 from fastprof.core._typing import TYPE_CHECKING, Any
@@ -91,7 +91,8 @@ def run(
     Errors: FastprofError and its kinds.
     """
     own = options
-    lists, from_, options = _together([[*paths] for paths in sides], from_, options, end)
+    both = [[*paths] for paths in sides]
+    lists, from_, options = _together(both, from_, options, end)
     log = Log()
     last: list[Message] = []  # the error of an unreadable input
 
@@ -117,12 +118,13 @@ def run(
             return result_of(made, model, options, log, given, weights)
 
     try:
-        if not keep_going and repeatable([path for paths in found for path in paths]):
-            first = Log()
-            first.take_all(log)
-            with suppress(OutOfOrder, Outgrown):
-                return attempt(first, optimistic=True)
-        return attempt(log, optimistic=False)
+        with _naming_steps(both, own):
+            if not keep_going and repeatable([path for paths in found for path in paths]):
+                first = Log()
+                first.take_all(log)
+                with suppress(OutOfOrder, Outgrown):
+                    return attempt(first, optimistic=True)
+            return attempt(log, optimistic=False)
     except UnrecognizedError as error:
         raise with_advice(error, sum(map(len, found)), keep_going) from None
 
@@ -144,6 +146,16 @@ def _together(sides: list[list[Any]], from_: str | None, options: Options, end: 
     from fastprof.inputs.chosen import together  # imported for profiles only
 
     return together(sides, from_, options, end)
+
+
+def _naming_steps(sides: list[list[Any]], own: Options) -> AbstractContextManager[None]:
+    """Within it, errors name the arguments of profiles' steps, unless the verb was given these options itself."""
+    steps = {name for paths in sides for path in paths if isinstance(path, Given) for name in path.steps}
+    if not (steps := steps - own.given.keys()):
+        return nullcontext()
+    from fastprof.inputs.chosen import steps_named  # imported for profiles only
+
+    return steps_named(steps)
 
 
 def _name(path: Any) -> str:

@@ -7,6 +7,8 @@ import io
 import re
 from pathlib import Path
 
+import polars
+
 import fastprof
 
 profile = fastprof.open(b"main 1\n")
@@ -23,6 +25,12 @@ fastprof.report([profile, "b"], sum=True).html.upper()
 print(profile.rename(r"\$\d+").labelled(host="a", n=1).convert(Path("out.folded"), to="folded").rows)
 profile.table("samples").name.upper()
 [frame.name.upper() for frame in profile.stack(1)]
+fastprof.from_spans(polars.LazyFrame({"name": ["a"]})).where(part=1)
+fastprof.from_tables(samples=polars.DataFrame({"stack_id": [1]}), frames=polars.LazyFrame({"stack_id": [1]}))
+fastprof.trend([profile, profile.labelled(v="2"), "b"], over="label:v", progress=lambda source: print(source.name))
+fastprof.archive_list("a", progress=print), fastprof.archive_rm("a", "b", progress=print)
+fastprof.archive_verify("a", progress=print), fastprof.archive_compact("a", progress=print)
+fastprof.batch_plan("a", "b", progress=print), fastprof.batch_status("a", progress=print)
 with fastprof.sql(["a", b"b"], "select 1") as answer:
     answer.columns.sort()
 

@@ -349,6 +349,8 @@ def test_threads_by_number_and_by_name(tmp_path: Path) -> None:
         ({"name": ["f"], "start": [1], "dur": [(1 << 63) - 1]}, "row 0: its duration is"),
         ({"name": ["f"], "start": [1 << 63], "end": [1]}, "column 'start': row 0: is 9223372036854775808"),
         ({"name": ["f"], "start": [None], "end": [1]}, "has no value|has no start"),
+        ({"name": ["f", "g"], "start": [1, 1], "end": [1, None]}, "row 1: has no end"),
+        ({"name": ["f", "g"], "start": [1, 1], "dur": [1, None]}, "row 1: has no duration"),
         ({"name": ["f"], "start": [1.5], "end": [2]}, "column 'start': row 0: is 1.5, expected an integer"),
         ({"name": ["f"], "start": [float("inf")], "end": [2]}, "expected less than 2"),
         ({"name": ["f"], "start": [object()], "end": [2]}, "row 0: is object, expected a number"),

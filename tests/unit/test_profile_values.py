@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import re
 from array import array
@@ -135,6 +136,65 @@ def test_options_that_a_function_cannot_use_are_no_error_but_filters_are() -> No
         fastprof.top(fastprof.open(GRAPH, from_="callgrind"), from_="folded")
 
 
+@pytest.mark.parametrize(
+    ("use", "what"),
+    [
+        (lambda p: p.where(time="2s:1s"), "^time: '2s:1s' is not a range"),
+        (lambda p: p.where(labels={"kind": "text"}), r": labels= has no effect with xray"),
+        (lambda p: p.where(time="5s:").top(), "no row matches time=5s:"),
+        (lambda p: [*p.where(time="5s:")], "no row matches time=5s:"),
+        (lambda p: fastprof.diff(p, p.where(time="5s:").rename("a", "b")), "no row matches time=5s:"),
+        (lambda p: fastprof.top(p, time_range="5s:"), "no row matches time_range=5s:"),
+        (lambda p: fastprof.open(TRACE, time_range="5s:").where(threads=[1]).top(), "no row matches time_range=5s:"),
+        (lambda p: p.hide(object="("), r"^object: '\(' is not a regular expression"),
+        (lambda p: p.below(path=5), "^path: 5 is not a string"),
+        (lambda p: p.rename("("), r"^pattern: '\(' is not a regular expression"),
+    ],
+)
+def test_errors_name_the_arguments_of_steps(use: Callable[[fastprof.Profile], Any], what: str) -> None:
+    with pytest.raises(fastprof.UsageError, match=what):
+        use(fastprof.open(TRACE))
+
+
+def test_a_batch_takes_paths(tmp_path: Path) -> None:
+    """Its workers are other processes."""
+    assert fastprof.batch_plan(fastprof.open(SMALL), tmp_path / "a.plan").files == 1
+    for one in (fastprof.from_stacks([(["f"], 1)]), fastprof.open(SMALL).where(function="f"), SMALL.read_bytes()):
+        for function in (fastprof.batch_plan, fastprof.batch_merge, fastprof.batch_archive):
+            with pytest.raises(fastprof.UsageError, match="a batch takes paths, which other processes read"):
+                function([one], tmp_path / "a.folded")  # type: ignore[operator]
+    assert [one.name for one in tmp_path.iterdir()] == ["a.plan"]
+
+
+def test_every_function_that_takes_a_path_takes_progress(tmp_path: Path) -> None:
+    store, seen, moved = tmp_path / "a.fpa", list[str](), list[int]()
+
+    def progress(source: Any) -> None:
+        seen.append(source.name)
+        source.on_progress(moved.append, lambda: None)
+
+    takers = {name for name in fastprof.__all__ if inspect.isfunction(getattr(fastprof, name))}
+    makers = {name for name in takers if name.startswith("from_")}
+    lacking = {name for name in takers if "progress" not in inspect.signature(getattr(fastprof, name)).parameters}
+    assert lacking == makers
+    assert all("progress" in (getattr(fastprof, name).__doc__ or "") for name in takers - makers)
+    fastprof.archive_add(store, [SMALL, GRAPH], progress=progress)
+    fastprof.archive_rm(store, SMALL.name, progress=progress)
+    assert seen == [str(SMALL), str(GRAPH)]
+    assert len(fastprof.archive_list(store, progress=progress)) == 1 and len(seen) == 2
+    assert fastprof.archive_verify(store, progress=progress) == [] and seen[2:] == [str(store)] * 2
+    moved.clear()
+    fastprof.archive_compact(store, progress=progress)
+    assert seen[4:] == [str(store)] and len(moved) == 1 and moved[0] > 0
+    with pytest.raises(fastprof.UsageError, match="progress: 5 is not callable"):
+        fastprof.batch_status(tmp_path, progress=5)  # type: ignore[arg-type]
+    steps = fastprof.open(GRAPH, progress=progress).hide("g")
+    assert [*steps.sql("select count(*) from graph").rows()] == [(2,)] and seen[5:] and {*seen[5:]} == {str(GRAPH)}
+    sums: list[tuple[int, int]] = []
+    fastprof.batch_merge([SMALL, SMALL], tmp_path / "a.folded", progress=lambda *of: sums.append(of))
+    assert sums == [(0, 1), (1, 1)]
+
+
 def test_an_output_that_is_the_input_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.pb.gz"
     path.write_bytes(LABELLED.read_bytes())
@@ -227,6 +287,8 @@ def test_what_an_argument_may_be(capsys: pytest.CaptureFixture[str]) -> None:
     tid, *_ = (row["thread"] for row in fastprof.open(TRACE).rows())
     threads: list[Any] = [[tid], (tid,), {tid}, range(tid, tid + 1), numpy.array([tid]), numpy.uint32(tid), tid]
     assert len({fastprof.open(TRACE).where(threads=one).top().total for one in threads}) == 1
+    times = (0, numpy.uint64(2**63)), numpy.array([0, 2**63], dtype="u8"), "0:9223372036854775808"
+    assert len({fastprof.open(TRACE).where(time=one).top().total for one in times}) == 1
     none: list[Any] = [iter([tid]), {tid: 1}, numpy.array(tid), numpy.zeros((1, 2), int), 2.5]
     for wrong in none:
         with pytest.raises(fastprof.UsageError, match="threads: "):

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from urllib.parse import unquote
 import boto3
 import pytest
 from moto.server import ThreadedMotoServer
+from obstore.exceptions import GenericError
 
 import fastprof
 from fastprof.core import prefetch, remote
@@ -433,6 +435,19 @@ def test_the_other_clouds(scheme: str, bucket: Bucket, monkeypatch: pytest.Monke
     assert gzip.decompress(bucket.get("some/y.gz")) == b"2"
     seen = [unquote(seen) for seen in bucket.proxy.seen]
     assert seen == ["GET /bucket/some/x", "PUT /bucket/some/y.gz"]
+
+
+@pytest.mark.parametrize(
+    ("why", "code"),
+    [("Name or service not known", socket.EAI_NONAME), ("Temporary failure in name resolution", socket.EAI_AGAIN)],
+)
+def test_a_host_that_is_unknown_has_an_errno(why: str, code: int) -> None:
+    """That of `socket.getaddrinfo`."""
+    fields = f'ConnectError("dns error", Custom {{ error: "failed to lookup address information: {why}" }})'
+    told = GenericError(f"Generic HTTP error: error sending request\n\nDebug source:\n{fields}")
+    error = remote._Remote("http://localhost/a.prof").failed(told)
+    assert isinstance(error, FileError) and (error.errno, error.filename) == (code, "http://localhost/a.prof")
+    assert str(error) == f"http://localhost/a.prof: failed to lookup address information: {why}"
 
 
 def test_without_obstore(monkeypatch: pytest.MonkeyPatch) -> None:

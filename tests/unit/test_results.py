@@ -83,15 +83,19 @@ def test_large_and_missing_values() -> None:
                 "c": [None, 0.5, 1],
                 "name": ["x", None, ""],
                 "d": [None] * 3,
+                "inclusive_share": [None] * 3,
             }
             return stream_of(table, {"a": "bytes"})
 
     frame = polars.DataFrame(Stream())
     assert frame.rows() == [
-        ((1 << 64) - 1, -(1 << 63), None, "x", None),
-        (None, 1, 0.5, None, None),
-        (0, None, 1.0, "", None),
+        ((1 << 64) - 1, -(1 << 63), None, "x", None, None),
+        (None, 1, 0.5, None, None, None),
+        (0, None, 1.0, "", None, None),
     ]
+    assert frame.schema["inclusive_share"] == polars.Float64
+    nothing = polars.DataFrame(fastprof.top(GRAPH, focus="nosuch")).schema
+    assert nothing["self_share"] == nothing["inclusive_share"] == polars.Float64
 
 
 def test_an_answer_keeps_the_rows_that_it_has_shown() -> None:

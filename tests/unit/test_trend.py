@@ -280,6 +280,9 @@ def test_profiles_in_memory_are_points_in_their_order() -> None:
     made = [fastprof.from_stacks([(["main", "f"], n), (["main", "g"], 10_000 - n)]) for n in costs]
     found = fastprof.trend(made)
     assert [(one.name, one.since) for one in found.findings] == [("g", "<from_stacks> [7]")]
+    days = [one.labelled(day=f"{day:02}") for day, one in enumerate(made)]
+    found = fastprof.trend(days, over="label:day")
+    assert [(one.name, one.since) for one in found.findings] == [("g", "06")]
 
 
 def test_per(tmp_path: Path) -> None:

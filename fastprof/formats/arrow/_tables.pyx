@@ -204,6 +204,7 @@ cdef class Spans:
         cdef Cells name = cells["function"], start = cells["ts"], end = cells.get("end"), duration = cells.get("dur")
         cdef Cells process = cells.get("process"), thread = cells.get("thread"), object_ = cells.get("object")
         cdef Cells category = cells.get("category"), depth = cells.get("depth"), id = cells.get("id")
+        cdef Cells last = duration if end is None else end
         cdef Py_ssize_t i
         cdef Span *s
         cdef uint32_t of, last_of = 0, text, last_text = FP_NO_ID
@@ -212,6 +213,8 @@ cdef class Spans:
             s = &self.spans[self.n]
             if start.absent != NULL and start.absent[i]:
                 raise ValueError(f"row {i}: has no start")
+            if last.absent != NULL and last.absent[i]:
+                raise ValueError(f"row {i}: has no {'duration' if end is None else 'end'}")
             s.start = start.numbers[i]
             if end is not None:
                 s.end = number_or(end, i, -1)

@@ -17,6 +17,7 @@ from fastprof.core.log import Log
 from fastprof.core.made_folders import WorkFolder
 from fastprof.core.options import CORES, Option, Options, checked
 from fastprof.core.urls import is_url
+from fastprof.inputs import refuse_uncallable
 from fastprof.store.adding import Adding, adding
 from fastprof.store.listing import names
 from fastprof.store.pieces import adding_options, write_piece
@@ -94,7 +95,7 @@ def batch_archive(
 
     A file that cannot be added does not stop the others: it is in the log's `failed`.  Files added by
     an earlier call are skipped, unless the file or the options have changed; then they are replaced.
-    A name taken in the store is an error of that file.  Options as in `batch_convert`.
+    A name taken in the store is an error of that file.  Options and `progress` as in `batch_convert`.
     Errors: FastprofError and its kinds, if the batch as a whole cannot be done.
 
     >>> import fastprof
@@ -104,6 +105,7 @@ def batch_archive(
     BatchLog(files=4, earlier=4, ok=4)
     """
     chosen = checked(given, options())
+    refuse_uncallable(progress)
     store = os.fspath(store)
     log = BatchLog()
     if not is_url(store):

@@ -28,6 +28,9 @@ from fastprof.core.options import (
     checked,
 )
 from fastprof.core.urls import is_url, shown
+from fastprof.inputs import refuse_uncallable
+from fastprof.inputs.made import MadeBytes
+from fastprof.inputs.stored import Given
 from fastprof.verbs.batch.engines import ENGINE, begun
 from fastprof.verbs.batch.files import (
     File,
@@ -250,6 +253,7 @@ def batch_convert(
     BatchLog(files=4, earlier=0, ok=4)
     """
     chosen = checked(given, options())
+    refuse_uncallable(progress)
     outdir = folder_of(os.fspath(outdir))
     target = target_of("", to)
     suffix = target.suffixes[0]
@@ -351,12 +355,15 @@ def _remembered(files: Iterable[File], paths: Hashes) -> Iterator[File]:
 
 
 def paths_of(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
-    """The paths as text.  Errors: UsageError for what is not a path."""
+    """The paths as text; of a Profile that was opened, without steps, its own.  Errors: UsageError for others."""
     paths = listed(inputs)
-    if any(not isinstance(path, str) for path in paths):
-        raise UsageError(
-            "a batch takes paths; `fastprof.convert` and `fastprof.merge` also take file objects and bytes"
-        )
+    for path in paths:
+        if not isinstance(path, str):
+            what = "a profile in memory, or with steps" if isinstance(path, (Given, MadeBytes)) else f"{path!r:.80}"
+            raise UsageError(
+                f"a batch takes paths, which other processes read, and this is {what}; `fastprof.convert`, "
+                "`fastprof.merge` and `fastprof.archive_add` take it"
+            )
     return paths
 
 
@@ -406,11 +413,14 @@ def _found(paths: list[str], chosen: Options, log: BatchLog) -> Found:
 def batch_plan(
     inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     output: str | os.PathLike[str],
+    *,
+    progress: Progress | None = None,
     **given: Unpack[BatchPlanOptions],
 ) -> BatchLog:
     """Write a plan for `plan` and `shard` of `batch_convert`: the files of `inputs`, the largest first.
 
-    `include` and `exclude` are those of `batch_convert`.  Errors: FastprofError and its kinds.
+    `include` and `exclude` are those of `batch_convert`.  `progress` is accepted, but never called: no file is opened.
+    Errors: FastprofError and its kinds.
 
     >>> import fastprof
     >>> fastprof.batch_plan("tests/corpus/gperftools/good", "dumps.plan", include=["s*.prof"]).files
@@ -419,6 +429,7 @@ def batch_plan(
     [2, 2]
     """
     chosen = checked(given, FINDING)
+    refuse_uncallable(progress)
     log = BatchLog()
     output, found = os.fspath(output), _found(paths_of(inputs), chosen, log)
     Reads(file.path for file in found).refuse(output)

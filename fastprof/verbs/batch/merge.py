@@ -49,7 +49,7 @@ from fastprof.core.prefetch import Prefetch
 from fastprof.core.sink import Sink
 from fastprof.core.urls import has_listings, is_taken_anew, is_url, shown
 from fastprof.core.version import __version__
-from fastprof.inputs import is_object, open_reader
+from fastprof.inputs import is_object, open_reader, refuse_uncallable
 from fastprof.store.compact import verify
 from fastprof.verbs.batch.convert import (
     EXCLUDE,
@@ -120,13 +120,16 @@ def batch_merge(
     `engine`.
 
     `include`, `exclude`, `jobs`, `engine`, `fan_in`, `retries` and `timeout` are explained in docs/batch.md; the other
-    options are those of docs/options.md.  Errors: FastprofError and its kinds; then nothing is left at `output`.
+    options are those of docs/options.md.  `progress` is called with the number of partial sums that are done and that
+    of all; by one process, of the only one.
+    Errors: FastprofError and its kinds; then nothing is left at `output`.
 
     >>> import fastprof
     >>> fastprof.batch_merge("tests/corpus/gperftools/good", "all.folded", include=["s*.prof"]).rows
     Counter({'stacks_written': 30})
     """
     chosen = checked(given, options())
+    refuse_uncallable(progress)
     log = Log()
 
     def failed(error: FastprofError) -> None:
@@ -146,7 +149,10 @@ def batch_merge(
                     "{option} has no effect without {--jobs} or {--engine:name}: one process reads everything",
                     option=spelled(option.flag),
                 )
+        told = progress or (lambda n_done, n: None)
+        told(0, 1)
         log.take_all(converted([file.path for file in files], output, from_, to, None, reading, merge=True))
+        told(1, 1)
         return log
     return _Tree(files, output, target_of(output, to), from_, reading, chosen, log, progress).merged()
 

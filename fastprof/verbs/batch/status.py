@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import struct
 from collections import Counter
+from collections.abc import Callable
 
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import faulty
 from fastprof.core.urls import is_url
+from fastprof.inputs import refuse_uncallable
 from fastprof.inputs.stored import may_be_store
 from fastprof.verbs.batch.hashes import Hashes
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, Record
@@ -48,16 +50,18 @@ class BatchStatus(NamedTuple):
         return self._asdict() | {"shards": shards, "unfinished": [shard.shard for shard in self.unfinished]}
 
 
-def batch_status(outdir: str | os.PathLike[str]) -> BatchStatus:
+def batch_status(outdir: str | os.PathLike[str], *, progress: Callable[..., object] | None = None) -> BatchStatus:
     """The progress of `batch_convert` to `outdir`, or of `batch_archive` to a store, which may be running.
 
-    All shards are listed, also those never started.  Errors: FastprofError if there was no batch.
+    All shards are listed, also those never started.  `progress` is accepted, but never called: only manifests are read.
+    Errors: FastprofError if there was no batch.
 
     >>> import fastprof
     >>> done = fastprof.batch_convert("tests/corpus/gperftools/good/small.prof", "out", to="folded", jobs=1)
     >>> dict(fastprof.batch_status("out").statuses)
     {'ok': 1}
     """
+    refuse_uncallable(progress)
     outdir = os.fspath(outdir)
     folder, _, store = outdir.rpartition("/") if may_be_store(outdir) and is_url(outdir) else (outdir, "", "")
     with readable(folder_of(folder)) as there:

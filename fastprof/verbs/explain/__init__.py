@@ -181,7 +181,8 @@ def explain(
 ) -> Explanation | Comparison:
     """Explain a profile, or what changed from `path` to `new`.
 
-    Inputs are read several times; file objects and standard input are copied to temporary files.
+    Inputs are read several times; file objects and standard input are copied to temporary files.  `progress` is called
+    when the last reading begins (docs/python.md).
     Errors: FastprofError and its kinds.
 
     >>> import fastprof

@@ -8,6 +8,7 @@ from fastprof.core.figures import of_value
 from fastprof.core.html import figures, frame, notes, table
 from fastprof.verbs.function_costs import Durations
 from fastprof.verbs.top import Top
+from fastprof.verbs.top.matrix import Row
 
 _COSTS = ("self", "inclusive")
 _FIGURES = ("self", "self_share", "cumulated_share", "inclusive", "inclusive_share", "calls")
@@ -19,8 +20,7 @@ def columns(found: Top) -> dict[str, list[Any]]:
     """See Top.columns."""
     if found.matrix:
         rows = found.matrix.rows
-        names = [*rows[0]._fields[:-1]] if rows else []
-        cells = {name: [getattr(row, name) for row in rows] for name in names}
+        cells = {name: [getattr(row, name) for row in rows] for name in Row._fields[:-1]}
         return cells | {one.name: [row.costs[k] for row in rows] for k, one in enumerate(found.matrix.columns)}
     cells = {second: [row.second for row in found.rows] for second in _second(found)}
     cells |= {name: [getattr(row, name) for row in found.rows] for name in (*_FIGURES, *_NAMES)}

@@ -14,7 +14,7 @@ from functools import cache
 from math import isfinite
 
 from fastprof import bridges, plan
-from fastprof.core._typing import IO, TYPE_CHECKING, Any, Unpack, overload
+from fastprof.core._typing import TYPE_CHECKING, Any, Unpack, overload
 from fastprof.core.engine import Capabilities
 from fastprof.core.errors import FastprofError, UsageError, usage_error
 from fastprof.core.labels import NONE
@@ -40,7 +40,7 @@ from fastprof.verbs.trend.series import Change, Points, Series
 from fastprof.verbs.trend.sums import Profile, Sums
 
 if TYPE_CHECKING:
-    from fastprof.verbs.keywords import TrendOptions
+    from fastprof.verbs.keywords import Inputs, ReadFormat, TrendOptions
     from fastprof.verbs.trend.kept import Cache
     from fastprof.verbs.trend.table import SeriesTable
 
@@ -134,9 +134,9 @@ def options() -> list[Option[Any]]:
 
 
 def trend(
-    inputs: str | os.PathLike[str] | bytes | IO[bytes] | Iterable[str | os.PathLike[str] | bytes | IO[bytes]],
+    inputs: Inputs,
     *,
-    from_: str | None = None,
+    from_: ReadFormat | None = None,
     keep_going: bool = False,
     progress: Progress | None = None,
     **given: Unpack[TrendOptions],
@@ -145,6 +145,7 @@ def trend(
 
     docs/trend.md explains `over`, `order`, `by`, `per` and how changes are distinguished from noise.  A store
     stands for all its profiles.  With `keep_going`, unreadable inputs are skipped and counted as losses.
+    `progress` is called with each input that is opened (docs/python.md).
     Errors: FastprofError and its kinds.
     """
     chosen = checked(given, options())
