@@ -43,9 +43,7 @@ def remove(path: str, patterns: Iterable[str]) -> list[str]:
         return found
 
 
-def compact(
-    path: str, done: Done = lambda name, n, of: None, progress: Progress | None = None
-) -> tuple[int, int]:
+def compact(path: str, done: Done = lambda name, n, of: None, progress: Progress | None = None) -> tuple[int, int]:
     """Rewrite a store without removed profiles.  Returns its size before and after.
 
     Only sections whose base was removed are compressed again.  The new file replaces the old one when it is complete
@@ -134,7 +132,8 @@ def verify(
                 wrong.append({"error": str(located_error)} | ({"name": names[offset]} if offset in names else {}))
     for n, name in enumerate(found, 1):
         try:
-            reader = open_reader(state.input(None), ArchiveReader.format, Model(), Options(member=name), Log(), progress)
+            options = Options(member=name)
+            reader = open_reader(state.input(None), ArchiveReader.format, Model(), options, Log(), progress)
             with reader.source:
                 for _ in reader.rows():
                     pass

@@ -90,11 +90,9 @@ def run(
     `weights`: the factors of the inputs' values.
     Errors: FastprofError and its kinds.
     """
-    own = options
-    both = [[*paths] for paths in sides]
+    own, both = options, [[*paths] for paths in sides]
     lists, from_, options = _together(both, from_, options, end)
-    log = Log()
-    last: list[Message] = []  # the error of an unreadable input
+    log, last = Log(), list[Message]()  # the error of an unreadable input
 
     def failed(error: FastprofError) -> None:
         skipped(error, log)

@@ -9,12 +9,14 @@ import inspect
 import io
 import pickle
 import runpy
+import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fastprof
+from fastprof.core import remote
 from fastprof.core.errors import FastprofError, FileError, SymbolError, UsageError
 from fastprof.verbs import keywords
 from tests.support.paths import CORPUS, REPO
@@ -247,3 +249,17 @@ def test_an_error_while_reading_is_an_oserror_with_its_cause() -> None:
     assert (error.errno, error.filename, error.status) == (errno.EIO, "a.out", None)
     assert type(error.__cause__) is OSError
     assert pickle.loads(pickle.dumps(error)).errno == errno.EIO
+
+
+@pytest.mark.parametrize(
+    ("why", "code"),
+    [("Name or service not known", socket.EAI_NONAME), ("Temporary failure in name resolution", socket.EAI_AGAIN)],
+)
+def test_a_host_that_is_unknown_has_an_errno(why: str, code: int) -> None:
+    """That of `socket.getaddrinfo`."""
+    exceptions = pytest.importorskip("obstore.exceptions", reason="pip install obstore")
+    fields = f'ConnectError("dns error", Custom {{ error: "failed to lookup address information: {why}" }})'
+    said = exceptions.GenericError(f"Generic HTTP error: error sending request\n\nDebug source:\n{fields}")
+    error = remote._Remote("http://localhost/a.prof").failed(said)
+    assert isinstance(error, FileError) and (error.errno, error.filename) == (code, "http://localhost/a.prof")
+    assert str(error) == f"http://localhost/a.prof: failed to lookup address information: {why}"

@@ -257,8 +257,7 @@ def batch_convert(
     outdir = folder_of(os.fspath(outdir))
     target = target_of("", to)
     suffix = target.suffixes[0]
-    log = BatchLog()
-    shard = chosen[SHARD] or (1, 1)
+    shard, log = chosen[SHARD] or (1, 1), BatchLog()
     paths = paths_of(inputs)
     partition = _partition(chosen, target)
     _refuse_within(paths, outdir)

@@ -149,10 +149,10 @@ def batch_merge(
                     "{option} has no effect without {--jobs} or {--engine:name}: one process reads everything",
                     option=spelled(option.flag),
                 )
-        told = progress or (lambda n_done, n: None)
-        told(0, 1)
+        report = progress or (lambda n_done, n: None)
+        report(0, 1)
         log.take_all(converted([file.path for file in files], output, from_, to, None, reading, merge=True))
-        told(1, 1)
+        report(1, 1)
         return log
     return _Tree(files, output, target_of(output, to), from_, reading, chosen, log, progress).merged()
 
