@@ -542,7 +542,8 @@ def test_an_interrupted_upload_is_aborted(number: int, bucket: Bucket) -> None:
 
 def test_an_interrupt_is_heard_while_waiting_for_a_server(bucket: Bucket) -> None:
     """obstore does not handle signals, and a server may be silent for a minute."""
-    
+    import socket
+
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/x.callgrind"
         command = [sys.executable, "-m", "fastprof", "info", url]
