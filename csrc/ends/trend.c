@@ -19,8 +19,13 @@ double fp_trend_normal(double t, double freedom) {
     return (8 * freedom + 1) / (8 * freedom + 3) * sqrt(freedom * log1p(t * t / freedom));
 }
 
+double fp_trend_sampled(const struct fp_trend *t, double level, double weight) {
+    const double m = fabs(level);
+    return weight * (t->is_share && m <= 1 ? m * (1 - m) : m);
+}
+
 double fp_trend_variance(const struct fp_trend *t, const struct fp_trend_series *s, uint32_t point, double level) {
-    const double m = fabs(level), sampled = m * t->weight[point];
+    const double m = fabs(level), sampled = fp_trend_sampled(t, level, t->weight[point]);
     const double least = LEAST_RELATIVE * s->level * s->level + 1e-300;
     return fmax(s->scale * (sampled + t->extra * m * m), fmax(sampled, least));
 }
@@ -82,6 +87,18 @@ double fp_trend_median(double *values, uint32_t n) {
         for (uint32_t i = 1; i < half; i++) below = fmax(below, values[i]);
     }
     return (below + values[half]) / 2;
+}
+
+static double middle(double a, double b, double c) {
+    const double low = a < b ? a : b, high = a < b ? b : a;
+    return c < low ? low : c > high ? high : c;
+}
+
+double fp_trend_near(const double *x, uint32_t n, uint32_t i) {
+    const double a = i >= 3 ? middle(x[i - 3], x[i - 2], x[i - 1]) : (x[0] + x[1]) / 2;
+    const double b = i + 3 < n ? middle(x[i + 1], x[i + 2], x[i + 3]) : (x[n - 2] + x[n - 1]) / 2;
+    if ((x[i] > a) != (x[i] > b)) return (double)NAN;
+    return fabs(x[i] - a) < fabs(x[i] - b) ? a : b;
 }
 
 double fp_trend_trimmed(double *squares, uint32_t n) {
@@ -338,7 +355,7 @@ static double lasting(const double *x, uint32_t n, double variance, int must_sho
 }
 
 static double sampled(const struct fp_trend *t, double level) {
-    return fabs(level) * t->mean_weight;
+    return fp_trend_sampled(t, level, t->mean_weight);
 }
 
 /* The scale of the typical one of these series with an extra variance, each weighted by how precise it is. */
@@ -347,7 +364,7 @@ static double ratio_with(const struct fp_trend *t, const uint32_t *chosen, uint3
     double most = 0, total = 0;
     for (uint32_t k = 0; k < n; k++) {
         const struct fp_trend_series *s = &t->series[chosen[k]];
-        const double relative = sampled(t, 1) / fabs(s->level) + extra + LEAST_RELATIVE;
+        const double relative = sampled(t, s->level) / (s->level * s->level) + extra + LEAST_RELATIVE;
         items[k].value = s->variance / (relative * s->level * s->level);
         items[k].weight = 1 / (relative * relative);
         most = fmax(most, items[k].weight);
@@ -372,22 +389,31 @@ static uint32_t noisy(const struct fp_trend *t, const uint32_t *chosen, uint32_t
     return n;
 }
 
-/* Sets `tails` by how often neighbours differ by more than three standard errors. */
+/* Student's distribution that has about as many far points as were counted, by how many times more than
+ * of the normal one. */
+static double tails_by(double far, double expected, const double *bounds) {
+    const double ratio = expected > 0 ? far / expected : 0;
+    return ratio > bounds[0] ? 3 : ratio > bounds[1] ? 4 : ratio > bounds[2] ? 6 : 10;
+}
+
+/* Sets `tails` by how often neighbours differ, and points stick out, by more than three standard errors. */
 static void tails_of(struct fp_trend *t, const uint32_t *chosen, uint32_t m) {
-    double count = 0, far = 0, *known = fp_scratch((size_t)t->n_points + 1, sizeof *known);
+    static const double of_steps[] = {4, 2.5, 1.7}, of_points[] = {24, 16, 8};
+    double count = 0, far = 0, out = 0, *known = fp_scratch((size_t)t->n_points + 1, sizeof *known);
     for (uint32_t k = 0; k < m; k++) {
         const struct fp_trend_series *s = &t->series[chosen[k]];
-        const double least = 9 * 2 * s->variance, *x = known;
+        const double *x = known;
         const uint32_t n = fp_trend_known(t->values + (size_t)chosen[k] * t->n_points, t->n_points, known);
-        for (uint32_t i = 1; i < n; i++) far += (x[i] - x[i - 1]) * (x[i] - x[i - 1]) > least;
+        for (uint32_t i = 1; i < n; i++) far += (x[i] - x[i - 1]) * (x[i] - x[i - 1]) > 9 * 2 * s->variance;
+        for (uint32_t i = 2; i + 2 < n; i++) {
+            const double off = x[i] - fp_trend_near(x, n, i); /* NaN: it does not stick out */
+            out += off * off > 9 * 1.5 * s->variance;
+        }
         count += n ? n - 1 : 0;
     }
-    const double expected = 0.0027 * count, ratio = expected > 0 ? far / expected : 0;
-    if (far < 1.3 * expected + 5 * sqrt(expected) + 5) return;
-    t->tails = ratio > 4     ? 3
-               : ratio > 2.5 ? 4
-               : ratio > 1.7 ? 6
-                             : 10; /* Student's distributions that have about as many */
+    const double steps = 0.0027 * count, points = 0.0004 * count; /* that are expected, by simulation */
+    if (far >= 1.3 * steps + 5 * sqrt(steps) + 5) t->tails = tails_by(far, steps, of_steps);
+    if (out >= points + 3 * sqrt(points) + 3) t->tails = fmin(t->tails, tails_by(out, points, of_points));
 }
 
 /* Raises `extra` if the noise of the typical series lasts for several points. */

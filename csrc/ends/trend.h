@@ -5,8 +5,8 @@
  *
  *     scale * (m * weight + extra * m * m)
  *
- * `weight` of a point is known from the number of samples (a share m of n samples has variance m / n, or a little
- * less). `extra` is the relative variance that the typical series has beyond that, so that its differences from point
+ * `weight` of a point is known from the number of samples (a share m of n samples has variance m / n, or m (1 - m) / n
+ * if it `is_share`). `extra` is the relative variance that the typical series has beyond that, so that its differences from point
  * to point are as large as they are.  `scale` is how much more or less one series varies: its own differences count for
  * as many degrees of freedom as they have, those of all others together for `freedom`, which is large if all series
  * have about the same scale (empirical Bayes, as limma does for genes).  It is never less than the noise of sampling.
@@ -56,6 +56,7 @@ struct fp_trend {
     const double *weight; /* by point, 0: exact values; borrowed */
     const double *spread; /* by series: the variance of a point's value by its replicas; NULL: unknown; borrowed */
     double spread_freedom;
+    int32_t is_share;               /* values are shares of all samples, as they are */
     uint32_t period;                /* points of a season, at most 31; 0: none */
     const uint8_t *season;          /* by point: its place in the season; borrowed */
     struct fp_trend_series *series; /* borrowed; n_series */

@@ -35,6 +35,9 @@ struct fp_trend_sums {
     double most;   /* how far a point is from both sides, in standard errors: the largest */
 };
 
+/* The variance of sampling at a level. */
+double fp_trend_sampled(const struct fp_trend *t, double level, double weight);
+
 /* The variance of a point at a level. */
 double fp_trend_variance(const struct fp_trend *t, const struct fp_trend_series *s, uint32_t point, double level);
 
@@ -43,6 +46,10 @@ double fp_trend_tail(double z);
 
 /* A t statistic as a normal one with the same probability. */
 double fp_trend_normal(double t, double freedom);
+
+/* The level near point i, which has two points or more on each side: of the medians of up to three points before and
+ * after, that which is nearer to it; NaN if it is between them. */
+double fp_trend_near(const double *x, uint32_t n, uint32_t i);
 
 /* The mean of the `keep` smallest squares of n, rescaled so that it is the variance of normal deviates.  Reorders. */
 double fp_trend_trimmed(double *squares, uint32_t n);

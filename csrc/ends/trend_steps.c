@@ -12,8 +12,10 @@
 #define MOST_P 0.001 /* of changes beyond the first */
 #define LOCAL 3.5    /* standard errors from which the noise of each side is measured */
 
-/* Shares of the probability of an error: splits of the whole, of intervals, points. */
-static const double of_whole = 0.7, of_parts = 0.2, of_points = 0.1;
+#define RECENT 10    /* last points: a run a day has looked at the others before */
+
+/* Shares of the probability of an error: splits of the whole, of the last points, of intervals; points. */
+static const double of_whole = 0.4, of_recent = 0.4, of_parts = 0.13, of_points = 0.07;
 
 struct split {
     double z;
@@ -43,27 +45,20 @@ static double noisier(const struct fp_trend_sums *c, uint32_t low, uint32_t high
     return ratio > 1 + 3 * sqrt(2 / (0.5 * n)) ? ratio : 1;
 }
 
-static double middle(double a, double b, double c) {
-    const double low = a < b ? a : b, high = a < b ? b : a;
-    return c < low ? low : c > high ? high : c;
-}
-
-/* The level near point i, which has two points or more on each side: of the medians of up to three points before and
- * after, that which is nearer to it; NaN if it is between them. */
-static double level_near(const double *x, uint32_t n, uint32_t i) {
-    const double a = i >= 3 ? middle(x[i - 3], x[i - 2], x[i - 1]) : (x[0] + x[1]) / 2;
-    const double b = i + 3 < n ? middle(x[i + 1], x[i + 2], x[i + 3]) : (x[n - 2] + x[n - 1]) / 2;
-    if ((x[i] > a) != (x[i] > b)) return (double)NAN;
-    return fabs(x[i] - a) < fabs(x[i] - b) ? a : b;
-}
-
-/* Signed root of the likelihood ratio for counts k and rest, whose expected shares are those of their exposure. */
-static double deviance(double k, double rest, double exposure, double other) {
+static double of_counts(double k, double rest, double exposure, double other) {
     const double all = k + rest, expected = all * exposure / (exposure + other), others = all - expected;
     double sum = 0;
     if (k > 0) sum += k * log(k / expected);
     if (rest > 0) sum += rest * log(rest / others);
-    return sqrt(fmax(0, 2 * sum));
+    return 2 * sum;
+}
+
+/* Signed root of the likelihood ratio for counts k and rest, whose expected shares are those of their exposure.  The
+ * exposure of a share is the number of all samples. */
+static double deviance(const struct fp_trend *t, double k, double rest, double exposure, double other) {
+    double sum = of_counts(k, rest, exposure, other);
+    if (t->is_share) sum += of_counts(fmax(0, exposure - k), fmax(0, other - rest), exposure, other);
+    return sqrt(fmax(0, sum));
 }
 
 /* The same for the count of a point among its neighbours. */
@@ -73,20 +68,21 @@ static double counted(const struct fp_trend_sums *c, const double *x, uint32_t i
     double rest = 0, other = 0;
     for (uint32_t k = i < AROUND ? 0 : i - AROUND; k < n && k <= i + AROUND; k++)
         if (k != i && weight[k] > 0) rest += fmax(0, x[k]) / weight[k], other += 1 / weight[k];
-    return deviance(fmax(0, x[i]) / weight[i], rest, 1 / weight[i], other) / sqrt(c->factor);
+    return deviance(c->of, fmax(0, x[i]) / weight[i], rest, 1 / weight[i], other) / sqrt(c->factor);
 }
 
 /* How far a point is from both sides, in standard errors; 0: it is at an end, or like one side. */
 static double sticks_out(const struct fp_trend_sums *c, const double *x, uint32_t i) {
     const uint32_t n = c->of->n_points;
     if (i < 2 || i + 2 >= n) return 0;
-    const double level = level_near(x, n, i), variance = fp_trend_variance(c->of, c->series, i, level);
+    const double level = fp_trend_near(x, n, i), variance = fp_trend_variance(c->of, c->series, i, level);
     if (isnan(level)) return 0;
     double z = (x[i] - level) / sqrt(variance * 1.5); /* the median of three: half the variance of one */
     if (fabs(z) < SPIKE) return z;
     z /= sqrt(noisier(c, i < AROUND ? 0 : i - AROUND, i + AROUND < n ? i + AROUND + 1 : n, i, variance));
     if (!(c->of->weight[i] > 0)) return z;
-    if (fmax(x[i], level) < LEAST_COUNT * c->of->weight[i]) return 0;
+    const double least = LEAST_COUNT * c->of->weight[i];
+    if (fmax(x[i], level) < least || (c->of->is_share && fmin(x[i], level) > 1 - least)) return 0;
     return copysign(fmin(fabs(z), counted(c, x, i)), z);
 }
 
@@ -99,10 +95,10 @@ static void load(struct fp_trend_sums *c, const struct fp_trend *t) {
     const double typical = fp_trend_variance(t, c->series, 0, c->series->level);
     c->factor = 1;
     c->most = 0;
-    if (t->mean_weight > 0) c->factor = fmax(1, typical / (fabs(c->series->level) * t->weight[0] + 1e-300));
+    if (t->mean_weight > 0) c->factor = fmax(1, typical / (fp_trend_sampled(t, c->series->level, t->weight[0]) + 1e-300));
     for (uint32_t i = 0; i < n; i++) {
         const double z = sticks_out(c, x, i);
-        if (fabs(z) >= SPIKE) c->x[i] = level_near(x, n, i);
+        if (fabs(z) >= SPIKE) c->x[i] = fp_trend_near(x, n, i);
         c->most = fmax(c->most, fabs(z));
     }
     c->precise[0] = c->weighted[0] = c->counts[0] = c->exposure[0] = 0;
@@ -125,12 +121,12 @@ static double mean(const struct fp_trend_sums *c, uint32_t low, uint32_t high) {
     return (c->weighted[high] - c->weighted[low]) / (c->precise[high] - c->precise[low]);
 }
 
-/* The best split of the points from `low` up to `high`. */
-static struct split best(const struct fp_trend_sums *c, uint32_t low, uint32_t high) {
+/* The best split of the points from `low` up to `high`, at `first` or later. */
+static struct split best_from(const struct fp_trend_sums *c, uint32_t low, uint32_t high, uint32_t first) {
     const double *u = c->precise, *s = c->weighted, all = u[high] - u[low], sum = s[high] - s[low];
     struct split found = {0, low};
     double most = 0;
-    for (uint32_t k = low + 1; k < high; k++) {
+    for (uint32_t k = first; k < high; k++) {
         const double left = u[k] - u[low], difference = (s[k] - s[low]) * all - sum * left;
         const double size = difference * difference, by = left * (all - left);
         if (size > most * by) most = size / by, found.at = k;
@@ -139,6 +135,10 @@ static struct split best(const struct fp_trend_sums *c, uint32_t low, uint32_t h
     /* z squared is (difference of means)^2 / (variance (1 / left + 1 / right)) */
     found.z = sqrt(most / all / scale_of(c, sum / all));
     return found;
+}
+
+static struct split best(const struct fp_trend_sums *c, uint32_t low, uint32_t high) {
+    return best_from(c, low, high, low + 1);
 }
 
 /* The z of a split if the noise of one side, or near a short one, is larger than that of the series (B. L. Welch's
@@ -154,6 +154,12 @@ static double local(const struct fp_trend_sums *c, struct split found, uint32_t 
     return a == 1 && b == 1 ? z : z * sqrt((left + right) / (a * left + b * right));
 }
 
+/* The smaller of two counts, or of what is expected there. */
+static double least_of(double a, double b, double left, double right) {
+    const double all = a + b;
+    return fmin(fmax(a, all * left / (left + right)), fmax(b, all * right / (left + right)));
+}
+
 /* A z for a split that holds for few samples and few degrees of freedom. */
 static double checked(const struct fp_trend_sums *c, struct split found, uint32_t low, uint32_t high) {
     const uint32_t side = found.at - low < high - found.at ? found.at - low : high - found.at;
@@ -163,22 +169,43 @@ static double checked(const struct fp_trend_sums *c, struct split found, uint32_
         const uint32_t k = found.at;
         const double a = c->counts[k] - c->counts[low], b = c->counts[high] - c->counts[k];
         const double left = c->exposure[k] - c->exposure[low], right = c->exposure[high] - c->exposure[k];
-        const double least = fmin(fmax(a, (a + b) * left / (left + right)), fmax(b, (a + b) * right / (left + right)));
-        if (least < LEAST_COUNT) return 0;
-        z = fmin(z, fp_trend_normal(deviance(a, b, left, right) / sqrt(c->factor), freedom));
+        if (least_of(a, b, left, right) < LEAST_COUNT) return 0;
+        if (c->of->is_share && least_of(left - a, right - b, left, right) < LEAST_COUNT) return 0;
+        z = fmin(z, fp_trend_normal(deviance(c->of, a, b, left, right) / sqrt(c->factor), freedom));
     }
     return z < LOCAL ? z : local(c, found, low, high, z);
 }
 
-/* The probability that noise of `n` points has a split with such a z. */
+/* The probability that noise of `n` points has a split with such a z: fitted to simulations of 4 to 1,000 points. */
 static double p_of_whole(double z, uint32_t n) {
     if (z < 1) return 1;
-    return fmin(1, fp_trend_tail(z) * (1 + 0.8 * z * z * log(fmax(2, n)) / 2));
+    return fmin(1, fp_trend_tail(z) * fmin(n - 1, 0.5 + 0.14 * z * z * pow(log(n), 1.8)));
+}
+
+/* How many of the last points are recent, of an interval of n. */
+static uint32_t recent_of(uint32_t n) {
+    return n / 3 < RECENT ? (n > 3 ? n / 3 : 1) : RECENT;
+}
+
+/* The same for a split before one of the last points. */
+static double p_of_recent(double z, uint32_t n) {
+    const double m = recent_of(n);
+    if (z < 1) return 1;
+    return fmin(1, fp_trend_tail(z) * fmin(m, 1 + 0.2 * z * z * log(m * (n - 1) / (n - m))));
 }
 
 static double p_of_parts(double z, uint32_t n) {
     if (z < 1) return 1;
     return fmin(1, fp_trend_tail(z) * n * (2 + 0.7 * z * z));
+}
+
+/* The probability of noise of the best split of low .. high, over its share of the errors. */
+static double p_of(const struct fp_trend_sums *c, struct split found, uint32_t low, uint32_t high) {
+    const uint32_t n = high - low;
+    if (found.z <= 0) return 1;
+    const double z = checked(c, found, low, high), p = p_of_whole(z, n) / of_whole;
+    if (high < c->of->n_points || found.at + recent_of(n) < high) return p;
+    return fmin(p, p_of_recent(z, n) / of_recent);
 }
 
 /* The best split of an interval within low .. high, in intervals of half overlap whose lengths shrink by sqrt(2). */
@@ -214,10 +241,11 @@ int fp_trend_test(struct fp_trend *t) {
         const uint32_t n = one.t.n_points;
         if (n < 2) continue;
         load(&c, &one.t);
-        const double p = p_of_whole(checked(&c, best(&c, 0, n), 0, n), n) / of_whole;
+        const double p = p_of(&c, best(&c, 0, n), 0, n);
+        const double last = p_of(&c, best_from(&c, 0, n, n - recent_of(n)), 0, n);
         const struct split part = best_part(&c, 0, n, &from, &to);
         const double q = part.z > 0 ? p_of_parts(checked(&c, part, from, to), n) / of_parts : 1;
-        s->p = fmin(1, fmin(p, fmin(q, p_of_spikes(&c) / of_points)));
+        s->p = fmin(fmin(1, fmin(p, last)), fmin(q, p_of_spikes(&c) / of_points));
     }
     return FP_DONE;
 }
@@ -234,7 +262,8 @@ static void divide(const struct fp_trend_sums *c, struct marks *m, uint32_t low,
     uint32_t from = low, to = high, n = high - low;
     if (n < 2 || m->n > MOST_CHANGES) return;
     struct split found = best(c, low, high);
-    if (found.z <= 0 || p_of_whole(checked(c, found, low, high), n) / of_whole > most) {
+    if (p_of(c, found, low, high) > most && high == c->of->n_points) found = best_from(c, low, high, high - recent_of(n));
+    if (p_of(c, found, low, high) > most) {
         if (n < SHORTEST + 2) return;
         found = best_part(c, low, high, &from, &to);
         if (found.z <= 0 || p_of_parts(checked(c, found, from, to), n) / of_parts > most) return;
@@ -256,7 +285,7 @@ static void settle(const struct fp_trend_sums *c, struct marks *m, double most) 
             const uint32_t low = m->at[i - 1], high = m->at[i + 1];
             const struct split found = best(c, low, high);
             m->z[i] = found.z > 0 ? checked(c, found, low, high) : 0;
-            m->p[i] = p_of_whole(m->z[i], high - low) / of_whole;
+            m->p[i] = p_of(c, found, low, high);
             if (m->p[i] > most && p_of_parts(m->z[i], high - low) / of_parts > most) {
                 memmove(&m->at[i], &m->at[i + 1], (m->n - i) * sizeof *m->at);
                 m->n--;
@@ -358,7 +387,7 @@ static uint32_t with_spikes(const struct fp_trend_sums *c, const double *x, doub
         uint32_t k = n;
         for (; k && out[k - 1].at > i; k--) out[k] = out[k - 1];
         out[k] =
-            (struct fp_trend_change){.before = level_near(x, c->of->n_points, i), .after = x[i], .at = i, .end = i + 1};
+            (struct fp_trend_change){.before = fp_trend_near(x, c->of->n_points, i), .after = x[i], .at = i, .end = i + 1};
         put(c, &out[k], FP_TREND_SPIKE, normal, p);
         n++;
     }

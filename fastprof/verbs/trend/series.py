@@ -169,6 +169,7 @@ class Series:
             lib.fp_trend_common(self._c, ffi.NULL, self.common)
         else:
             self.common[0 : self._n] = [1.0] * self._n
+        self._c.is_share = shares and all(factor == 1.0 for factor in self.common[0 : self._n])
         lib.fp_trend_divide(self._c, self.common)
 
     def refine(self, rows: Iterable[int]) -> bool:
@@ -185,6 +186,7 @@ class Series:
         lib.fp_trend_divide(self._c, more)
         for i in range(self._n):
             self.common[i] *= more[i]
+        self._c.is_share = all(factor == 1.0 for factor in self.common[0 : self._n])
         lib.fp_trend_noise(self._c)
         lib.fp_trend_test(self._c)
         return True
