@@ -31,7 +31,7 @@ from fastprof.verbs.run import listed
 from fastprof.verbs.series_options import BY, CACHE, ORDER, OVER, PER, SERIES, WITHIN
 from fastprof.verbs.trend.causes import Cause, explained
 from fastprof.verbs.trend.findings import Finding as Found
-from fastprof.verbs.trend.findings import found, growth
+from fastprof.verbs.trend.findings import found, growth, undiluted
 from fastprof.verbs.trend.keys import Key, names_of
 from fastprof.verbs.trend.points import Order, Over, season, usable
 from fastprof.verbs.trend.reading import read
@@ -304,8 +304,10 @@ def _found(sums: Sums, points: Points, order: Order, chosen: Options, log: Log) 
     alpha = chosen[SIGNIFICANCE] / (1 + both)  # of each test
     own = Series(sums, points, rows, 0, per=per)
     changes = own.changes(alpha) if n > 1 else []
-    if per is None and own.refine({change.row for change in changes}):
+    if per is None and own.refine({change.row for change in undiluted(changes)}):
         changes = own.changes(alpha)
+    if own.is_share:
+        changes = undiluted(changes)
     noise, is_sampled, values = own.noise, own.is_sampled, {change.row: own.values(change.row) for change in changes}
     largest = _by_cost(sums, rows)[: chosen[ROWS]]
     lines = [Line(*names_of(sums.rows.keys[row]), own.values(row), None) for row in largest]
@@ -313,7 +315,7 @@ def _found(sums: Sums, points: Points, order: Order, chosen: Options, log: Log) 
     if both:
         own.forget()  # one matrix at a time
         total = Series(sums, points, rows, 1, per=per, like=own)
-        inclusive = total.changes(alpha)
+        inclusive = total.changes(alpha, are_apart=False)  # callers of one function change together
         more = {change.row: total.values(change.row) for change in inclusive}
         lines = [line._replace(inclusive=total.values(row)) for line, row in zip(lines, largest, strict=True)]
     all_ = found(changes, inclusive, sums.rows.keys, lambda: sums.callees(), n)

@@ -14,6 +14,7 @@ _NEAR = 2  # points by which changes of one cause may be found apart
 _EXPLAINED = 0.5  # share of an inclusive change that a change below it must have
 _GONE = 0.1  # share of its cost that a function may keep that was renamed or inlined
 _OFF = 0.15  # relative difference of what one function lost and others got
+_DILUTED = 2  # standard errors by which a share may differ from what other shares explain
 _MOST_PARTS = 8  # functions that one was divided into
 
 
@@ -49,6 +50,30 @@ def found(
     shifts, left = _shifts(own, keys)
     findings = shifts + [Finding(change, 0) for change in left]
     return _origins(findings, inclusive, calls, n_points)
+
+
+# ---- shares that others change
+
+
+def undiluted(changes: Sequence[Change]) -> list[Change]:
+    """Without shares that only fell because another one grew at the same point, or grew because it fell: all shares
+    change in proportion to the rest then."""
+    origins: list[Change] = []
+    for one in sorted(changes, key=lambda change: -abs(change.z)):
+        if not _is_diluted(one, origins):
+            origins.append(one)
+    kept = set(map(id, origins))
+    return [one for one in changes if id(one) in kept]
+
+
+def _is_diluted(change: Change, origins: Iterable[Change]) -> bool:
+    near = [one for one in origins if abs(one.at - change.at) <= _NEAR and one.kind == change.kind]
+    near = [one for one in near if one.row != change.row]
+    before, after = sum(one.before for one in near), sum(one.after for one in near)
+    if not near or max(before, after) >= 1:
+        return False
+    grown, expected = change.after - change.before, change.before * (before - after) / (1 - before)
+    return grown * expected > 0 and abs(grown - expected) <= _DILUTED * abs(grown / change.z)
 
 
 # ---- cost that moved

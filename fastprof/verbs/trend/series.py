@@ -207,12 +207,17 @@ class Series:
         return sqrt(self._c.extra)
 
     @property
+    def is_share(self) -> bool:
+        """Whether values are shares of each point as they are: the typical row did not change."""
+        return bool(self._c.is_share)
+
+    @property
     def is_sampled(self) -> bool:
         return float(self._c.mean_weight) > 0
 
-    def changes(self, alpha: float) -> list[Change]:
-        """The changes of all rows: `alpha` is the probability of any if all of it is noise, and a quarter of it the
-        share of noise among many (Benjamini and Hochberg).
+    def changes(self, alpha: float, *, are_apart: bool = True) -> list[Change]:
+        """The changes of all rows: `alpha` is the probability of any if all of it is noise, and, if changes `are_apart`,
+        not of one cause, a quarter of it the share of noise among many (Benjamini and Hochberg).
 
         The probability of an error is divided among rows by their cost: a row with 5 % of the cost gets about 5 % of
         it, so that many rows without much cost do not hide the others.
@@ -226,7 +231,7 @@ class Series:
         weighted = sorted(self._series[i].p / weights[i] for i in range(n))
         most = alpha / n
         for k, p in enumerate(weighted, 1):
-            if p > alpha:
+            if p > alpha or not are_apart:
                 break
             if p <= _AMONG_MANY * alpha * k / n:
                 most = max(most, _AMONG_MANY * alpha * k / n)
