@@ -71,6 +71,11 @@ class Counts(Mapping[str, int]):
         for key, n in other._counts.items():
             self._counts[key] = self._counts.get(key, 0) + n
 
+    def cover(self, other: Counts) -> None:
+        """Take the larger count of each: another log is of the same inputs."""
+        for key, n in other._counts.items():
+            self._counts[key] = max(self._counts.get(key, 0), n)
+
     def lines(self, *, flags: bool = False) -> list[str]:
         """For a person: `2 orphan exits`, sorted by text."""
         found = sorted(self.counted(), key=lambda one: one[0].text(one[1], flags=flags))
@@ -167,6 +172,12 @@ class Log:
         self.rows.update(other.rows)
         for name in _COUNTS:
             getattr(self, name).take(getattr(other, name))
+        self.take_warnings(other)
+
+    def cover(self, other: Log) -> None:
+        """Add what another log of the same inputs, which were read twice, has more."""
+        for name in _COUNTS:
+            getattr(self, name).cover(getattr(other, name))
         self.take_warnings(other)
 
     def take_warnings(self, other: Log) -> None:

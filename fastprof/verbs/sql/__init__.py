@@ -74,7 +74,7 @@ class Answer:
         # the last three: values that cannot be converted to Python, e.g. an interval of 10^8 years
         self._errors = (duckdb.Error, RuntimeError, OverflowError, ValueError)
         self._stack = ExitStack()
-        self._log = Log()
+        self._log, self._log_of_series = Log(), Log()
         self._tables: list[Table | JoinedTable | SeriesTable] = []
         self._profiles: dict[int, Profile] = {}  # those that can be read, by the number of their input
         self._query = query
@@ -164,7 +164,8 @@ class Answer:
             raise UsageError("-: a query of series and other tables reads inputs twice; it needs files or URLs")
         known = {option.name for option in options_of_trend()}
         of_it = {key: value for key, value in options.items() if is_alone or key in known}
-        self._series = series(paths, of_it, self._log, from_=from_, keep_going=keep_going, progress=self._progress)
+        log = self._log_of_series
+        self._series = series(paths, of_it, log, from_=from_, keep_going=keep_going, progress=self._progress)
 
     def _ask(self, query: str) -> None:
         self._offer(query)
@@ -318,6 +319,7 @@ class Answer:
             log.take(profile.log)
         if self._together is not None:
             log.take(self._together.log)
+        log.cover(self._log_of_series)
         return log
 
     def __enter__(self) -> Answer:
