@@ -437,7 +437,7 @@ static void extend(struct fp_trend *t, const uint32_t *chosen, uint32_t m) {
 /* Sets `extra` so that the typical series varies as much as it does, and `freedom` by how alike they are. */
 static void typical(struct fp_trend *t, double freedom) {
     uint32_t n = 0, *chosen = fp_scratch(TYPICAL, sizeof *chosen);
-    double *keys = fp_scratch((size_t)t->n_series + 1, sizeof *keys), low = 0, high = 1;
+    double *keys = fp_scratch((size_t)t->n_series + 1, sizeof *keys), low = 0, high;
     double *ratios = fp_scratch(TYPICAL, sizeof *ratios);
     for (uint32_t f = 0; f < t->n_series; f++) keys[f] = fabs(t->series[f].level);
     qsort(keys, t->n_series, sizeof *keys, fp_trend_compare);
@@ -453,11 +453,14 @@ static void typical(struct fp_trend *t, double freedom) {
     if (!n || freedom <= 0) return;
     const double middle = 1 - 2 / (9 * freedom / 3 + 1); /* about the median of chi-squared / freedom */
     /* noise beyond that of sampling is assumed only if it shows */
-    if (t->mean_weight <= 0 || ratio_with(t, chosen, n, 0, middle) > 1 + 2 * sqrt(2 / freedom / fmin(n, 16)))
-        for (int i = 0; i < 50; i++) {
+    if (t->mean_weight <= 0 || ratio_with(t, chosen, n, 0, middle) > 1 + 2 * sqrt(2 / freedom / fmin(n, 16))) {
+        /* the least that explains it: with more, series count that vary for reasons of their own */
+        for (high = LEAST_RELATIVE; high < 1 && ratio_with(t, chosen, n, high, middle) > 1; high *= 4) low = high;
+        for (int i = 0; i < 20; i++) {
             const double extra = (low + high) / 2;
             *(ratio_with(t, chosen, n, extra, middle) > 1 ? &low : &high) = extra;
         }
+    }
     t->extra = fmax(LEAST_RELATIVE, low);
     uint32_t *studied = fp_scratch(TYPICAL, sizeof *studied);
     const uint32_t n_studied = noisy(t, chosen, n, studied);

@@ -51,6 +51,25 @@ def test_noise_is_no_finding(tmp_path: Path, seed: int) -> None:
     assert not over_points(written(tmp_path / "runs", 40, {}, seed=seed)).findings
 
 
+def test_many_steps(tmp_path: Path) -> None:
+    """Functions with most of the cost grow one after the other: the shares of the others fall, and are no findings."""
+    steps = {f"f{i}": (5 + 5 * i, 1.4) for i in range(8)}
+    found = over_points(written(tmp_path / "runs", 48, steps, seed=2), explain=0, cache="none").findings
+    assert {one.name: one.since_index for one in found} == {name: at for name, (at, _) in steps.items()}
+    assert all(one.kind == "step" and 36 < (one.change or 0) < 44 for one in found)
+
+
+def test_few_functions(tmp_path: Path) -> None:
+    """Of three functions one grows: that is no cost that went to it from the others."""
+    rng = random.Random(4)
+    for i in range(30):
+        costs = {"draw": 49, "fill": 28 if i < 19 else 30, "parse": 21, "other": 2}
+        rows = (f"main;{name} {poisson(rng, 300 * cost)}" for name, cost in costs.items())
+        (tmp_path / f"{i:02d}.folded").write_text("\n".join(rows))
+    found = fastprof.trend(str(tmp_path), explain=0).findings
+    assert [(one.name, one.kind, one.since_index) for one in found] == [("fill", "step", 19)]
+
+
 def test_hosts_are_compared_with_themselves(tmp_path: Path) -> None:
     """Hosts differ by a quarter, and each is missing at some points."""
     folder = written(tmp_path / "runs", 40, {"f3": (30, 1.1)}, hosts=4)
@@ -279,7 +298,7 @@ def test_profiles_in_memory_are_points_in_their_order() -> None:
     costs = [1_000] * 6 + [2_000] * 6
     made = [fastprof.from_stacks([(["main", "f"], n), (["main", "g"], 10_000 - n)]) for n in costs]
     found = fastprof.trend(made)
-    assert [(one.name, one.since) for one in found.findings] == [("g", "<from_stacks> [7]")]
+    assert [(one.name, one.since) for one in found.findings] == [("f", "<from_stacks> [7]")]
     days = [one.labelled(day=f"{day:02}") for day, one in enumerate(made)]
     found = fastprof.trend(days, over="label:day")
     assert [(one.name, one.since) for one in found.findings] == [("g", "06")]

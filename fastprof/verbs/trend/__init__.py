@@ -316,6 +316,8 @@ def _found(sums: Sums, points: Points, order: Order, chosen: Options, log: Log) 
         own.forget()  # one matrix at a time
         total = Series(sums, points, rows, 1, per=per, like=own)
         inclusive = total.changes(alpha, are_apart=False)  # callers of one function change together
+        if total.is_share:
+            inclusive = undiluted(inclusive, changes)
         more = {change.row: total.values(change.row) for change in inclusive}
         lines = [line._replace(inclusive=total.values(row)) for line, row in zip(lines, largest, strict=True)]
     all_ = found(changes, inclusive, sums.rows.keys, lambda: sums.callees(), n)

@@ -55,11 +55,12 @@ def found(
 # ---- shares that others change
 
 
-def undiluted(changes: Sequence[Change]) -> list[Change]:
+def undiluted(changes: Sequence[Change], origins: Iterable[Change] = ()) -> list[Change]:
     """Without shares that only fell because another one grew at the same point, or grew because it fell: all shares
-    change in proportion to the rest then."""
-    origins: list[Change] = []
-    for one in sorted(changes, key=lambda change: -abs(change.z)):
+    change in proportion to the rest then.  `origins`: others that may have changed them."""
+    origins = [*origins]
+    # of two shares that are all of the cost, that which changed most
+    for one in sorted(changes, key=lambda change: (-round(abs(change.z)), -abs(growth(change.before, change.after)))):
         if not _is_diluted(one, origins):
             origins.append(one)
     kept = set(map(id, origins))
