@@ -6,10 +6,11 @@
  *     scale * (m * weight + extra * m * m)
  *
  * `weight` of a point is known from the number of samples (a share m of n samples has variance m / n, or m (1 - m) / n
- * if it `is_share`). `extra` is the relative variance that the typical series has beyond that, so that its differences from point
- * to point are as large as they are.  `scale` is how much more or less one series varies: its own differences count for
- * as many degrees of freedom as they have, those of all others together for `freedom`, which is large if all series
- * have about the same scale (empirical Bayes, as limma does for genes).  It is never less than the noise of sampling.
+ * if it `is_share`). `extra` is the relative variance that the typical series has beyond that, so that its differences
+ * from point to point are as large as they are.  `scale` is how much more or less one series varies: its own
+ * differences count for as many degrees of freedom as they have, those of all others together for `freedom`, which is
+ * large if all series have about the same scale (empirical Bayes, as limma does for genes).  It is never less than the
+ * noise of sampling.
  *
  * Differences of neighbours, trimmed, are not inflated by the changes that are looked for.  Noise that lasts for
  * several points is seen in means of blocks of them, and raises the scale.

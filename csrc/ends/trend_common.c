@@ -63,7 +63,7 @@ static double mean_of_alike(const struct fp_trend *t, const uint32_t *chosen, co
 /* Series that stand for all. */
 struct typical {
     uint32_t *chosen, n;
-    double *levels; /* by series */
+    double *levels;           /* by series */
     double *scratch, *ratios; /* by point */
     struct fp_trend_weighted *items;
 };
@@ -126,7 +126,8 @@ int fp_trend_common(struct fp_trend *t, const uint8_t *without, double *common) 
     const uint32_t n = t->n_points, most = TYPICAL;
     double *levels = fp_scratch((size_t)t->n_series + 1, sizeof *levels), *keys;
     double *scratch = fp_scratch((size_t)n + 1, sizeof *scratch);
-    struct typical of = {fp_scratch(most, sizeof *of.chosen), 0, levels, scratch, NULL, fp_scratch(most, sizeof *of.items)};
+    struct typical of = {fp_scratch(most, sizeof *of.chosen), 0, levels, scratch, NULL,
+                         fp_scratch(most, sizeof *of.items)};
     of.ratios = fp_scratch((size_t)n + 1, sizeof *of.ratios);
     for (uint32_t i = 0; i < n; i++) common[i] = 1;
     for (uint32_t f = 0; f < t->n_series; f++) {

@@ -12,7 +12,7 @@
 #define MOST_P 0.001 /* of changes beyond the first */
 #define LOCAL 3.5    /* standard errors from which the noise of each side is measured */
 
-#define RECENT 10    /* last points: a run a day has looked at the others before */
+#define RECENT 10 /* last points: a run a day has looked at the others before */
 
 /* Shares of the probability of an error: splits of the whole, of the last points, of intervals; points. */
 static const double of_whole = 0.4, of_recent = 0.4, of_parts = 0.13, of_points = 0.07;
@@ -95,7 +95,8 @@ static void load(struct fp_trend_sums *c, const struct fp_trend *t) {
     const double typical = fp_trend_variance(t, c->series, 0, c->series->level);
     c->factor = 1;
     c->most = 0;
-    if (t->mean_weight > 0) c->factor = fmax(1, typical / (fp_trend_sampled(t, c->series->level, t->weight[0]) + 1e-300));
+    if (t->mean_weight > 0)
+        c->factor = fmax(1, typical / (fp_trend_sampled(t, c->series->level, t->weight[0]) + 1e-300));
     for (uint32_t i = 0; i < n; i++) {
         const double z = sticks_out(c, x, i);
         if (fabs(z) >= SPIKE) c->x[i] = fp_trend_near(x, n, i);
@@ -262,7 +263,8 @@ static void divide(const struct fp_trend_sums *c, struct marks *m, uint32_t low,
     uint32_t from = low, to = high, n = high - low;
     if (n < 2 || m->n > MOST_CHANGES) return;
     struct split found = best(c, low, high);
-    if (p_of(c, found, low, high) > most && high == c->of->n_points) found = best_from(c, low, high, high - recent_of(n));
+    if (p_of(c, found, low, high) > most && high == c->of->n_points)
+        found = best_from(c, low, high, high - recent_of(n));
     if (p_of(c, found, low, high) > most) {
         if (n < SHORTEST + 2) return;
         found = best_part(c, low, high, &from, &to);
@@ -386,8 +388,8 @@ static uint32_t with_spikes(const struct fp_trend_sums *c, const double *x, doub
         if (fabs(z) < SPIKE || p > most) continue;
         uint32_t k = n;
         for (; k && out[k - 1].at > i; k--) out[k] = out[k - 1];
-        out[k] =
-            (struct fp_trend_change){.before = fp_trend_near(x, c->of->n_points, i), .after = x[i], .at = i, .end = i + 1};
+        out[k] = (struct fp_trend_change){
+            .before = fp_trend_near(x, c->of->n_points, i), .after = x[i], .at = i, .end = i + 1};
         put(c, &out[k], FP_TREND_SPIKE, normal, p);
         n++;
     }

@@ -46,7 +46,7 @@ static uint32_t word(const uint8_t *from) {
     return (uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24;
 }
 
-static int64_t number(const uint8_t *column, uint32_t i, uint32_t width) {
+static inline int64_t number(const uint8_t *column, uint32_t i, uint32_t width) {
     const uint8_t *from = column + (size_t)i * width;
     if (!width) return 0;
     if (width == 1) return (int8_t)from[0];
@@ -86,28 +86,53 @@ int fp_trend_check(const uint8_t *data, size_t length, const uint32_t *sizes, ui
     return length ? FP_E_MALFORMED : FP_DONE;
 }
 
+/* Where the costs of one profile go, and what they are multiplied by. */
+struct target {
+    double *values, *by_host, *squares;
+    size_t by_point, by_host_of; /* steps from series to series */
+    uint32_t n_series;
+    double scale, weight;
+};
+
+/* Of costs of `width` bytes, which is constant in each copy of this function. */
+static inline int add_rows(const struct target *to, const struct packed *p, const uint8_t *costs, uint32_t width,
+                           int per_calls, const struct fp_trend_sides *s) {
+    for (uint32_t i = 0; i < p->n; i++) {
+        const uint32_t row = word(p->rows + 4 * (size_t)i);
+        if (row >= s->n_rows) return FP_E_MALFORMED;
+        const size_t f = s->places[row];
+        if (f >= to->n_series) continue;
+        const int64_t calls = per_calls ? number(p->columns[2], i, p->widths[2]) : 0;
+        double value = (double)number(costs, i, width) * to->scale;
+        if (calls > 0) value /= (double)calls;
+        const double weighted = to->weight * value;
+        to->values[f * to->by_point] += weighted;
+        to->squares[f] += weighted * value;
+        if (to->by_host) to->by_host[f * to->by_host_of] += weighted;
+    }
+    return FP_DONE;
+}
+
 static int add(struct fp_trend *t, const struct fp_trend_profiles *all, uint32_t profile, struct fp_trend_sides *s) {
     struct packed p;
     const uint64_t at = all->at[profile];
     const uint32_t point = all->point[profile], host = s->n_hosts ? all->host[profile] : 0;
-    const double scale = all->scale[profile], weight = all->weight[profile];
     if (at > all->length || all->size[profile] > all->length - at) return FP_E_MALFORMED;
     if (parsed(&p, all->data + at, all->size[profile]) != FP_DONE) return FP_E_MALFORMED;
     if (point >= t->n_points || (host && host >= s->n_hosts)) return FP_E_MALFORMED;
+    const struct target to = {t->values + point,   s->n_hosts ? s->by_host + host : NULL,
+                              s->squares,          t->n_points,
+                              s->n_hosts,          t->n_series,
+                              all->scale[profile], all->weight[profile]};
     const uint8_t *costs = p.columns[all->column];
-    const uint32_t width = p.widths[all->column];
-    for (uint32_t i = 0; i < p.n; i++) {
-        const uint32_t row = word(p.rows + 4 * (size_t)i);
-        if (row >= s->n_rows) return FP_E_MALFORMED;
-        const size_t f = s->places[row];
-        if (f >= t->n_series) continue;
-        const int64_t calls = all->per_calls ? number(p.columns[2], i, p.widths[2]) : 0;
-        const double unit = calls > 0 ? (double)calls : 1, value = (double)number(costs, i, width) * scale / unit;
-        t->values[f * t->n_points + point] += weight * value;
-        if (s->n_hosts) s->by_host[f * s->n_hosts + host] += weight * value;
-        s->squares[f] += weight * value * value;
+    const int calls = all->per_calls;
+    switch (p.widths[all->column]) {
+        case 0: return add_rows(&to, &p, costs, 0, calls, s);
+        case 1: return add_rows(&to, &p, costs, 1, calls, s);
+        case 2: return add_rows(&to, &p, costs, 2, calls, s);
+        case 4: return add_rows(&to, &p, costs, 4, calls, s);
+        default: return add_rows(&to, &p, costs, 8, calls, s);
     }
-    return FP_DONE;
 }
 
 int fp_trend_add(struct fp_trend *t, const struct fp_trend_profiles *p, struct fp_trend_sides *s) {

@@ -55,16 +55,16 @@ def found(
 # ---- shares that others change
 
 
-def undiluted(changes: Sequence[Change], origins: Iterable[Change] = ()) -> list[Change]:
+def undiluted(changes: Sequence[Change], own: Sequence[Change] | None = None) -> list[Change]:
     """Without shares that only fell because another one grew at the same point, or grew because it fell: all shares
-    change in proportion to the rest then.  `origins`: others that may have changed them."""
-    origins = [*origins]
+    change in proportion to the rest then.  `own`: for changes of inclusive cost, those of self cost."""
+    kept: list[Change] = []
     # of two shares that are all of the cost, that which changed most
     for one in sorted(changes, key=lambda change: (-round(abs(change.z)), -abs(growth(change.before, change.after)))):
-        if not _is_diluted(one, origins):
-            origins.append(one)
-    kept = set(map(id, origins))
-    return [one for one in changes if id(one) in kept]
+        if not _is_diluted(one, kept if own is None else own):
+            kept.append(one)
+    ids = set(map(id, kept))
+    return [one for one in changes if id(one) in ids]
 
 
 def _is_diluted(change: Change, origins: Iterable[Change]) -> bool:

@@ -1,6 +1,6 @@
 """Reads the profiles of a trend: together where their sums are kept together, else one by one."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fastprof import bridges
 from fastprof.bridges.rows.label import InputLabels
@@ -77,7 +77,9 @@ def _placed(profiles: Sequence[Profile], over: Over) -> tuple[list[tuple[str, Pr
     """The profiles with their points, and names of those that have none."""
     over.settle(profile.labels for profile in profiles)
     found, without = list[tuple[str, Profile]](), list[str]()
-    names = distinct_names((profile.name, profile.path) for profile in profiles)
+    names: Iterable[str] = (profile.name for profile in profiles)
+    if over.word == "order":  # each is a point
+        names = distinct_names((profile.name, profile.path) for profile in profiles)
     for own, profile in zip(names, profiles, strict=True):
         name = over.name(own, profile.labels, profile.time_ns)
         if name is None:
