@@ -34,7 +34,7 @@ static void without_noise(const struct fp_trend *t, double *common) {
     for (uint32_t i = 0; i < n; i++) level[i] = 1;
     for (int k = 0; k < m; k++) {
         const struct fp_trend_change *c = &found[k];
-        if (c->kind == FP_TREND_DRIFT) return; /* many changes: levels do not tell them apart */
+        if (c->kind == FP_TREND_DRIFT) return; /* of many changes */
         for (uint32_t i = c->at; i < c->end; i++) level[i] = c->after;
         if (!k)
             for (uint32_t i = 0; i < c->at; i++) level[i] = c->before;

@@ -1,5 +1,7 @@
 """fastprof trend: which functions changed, and since when."""
 
+from __future__ import annotations
+
 import argparse
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,7 +13,7 @@ from fastprof.cli.budget import Answer, print_answer, refuse_output
 from fastprof.cli.messages import exit_code, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import Screen, cut, markdown_text, print_csv, print_rest, print_table, shortened_by, text_of
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Format
 from fastprof.core.errors import FastprofError, UsageError, printable
 from fastprof.core.messages import counted
@@ -20,6 +22,9 @@ from fastprof.core.urls import shown
 from fastprof.verbs.reads import Reads
 from fastprof.verbs.trend import LABELS_OF_INPUTS, options, trend
 from fastprof.verbs.trend.result import Finding, Trend, figure_of, fitted, percent, sparkline, sure, with_
+
+if TYPE_CHECKING:
+    from fastprof.verbs.trend.page import Compared
 
 DESCRIPTION = """\
 Find which functions changed, by how much and since when, in
@@ -34,7 +39,7 @@ examples:
 FAILED = 4  # exit code of --fail-over
 _ROWS = 200  # of the heat map of a page
 _SERIES = 1000  # of a table of series
-_COMPARED = 3  # pairs of profiles in a page
+_MOST_BYTES = 16 << 20  # of pairs of profiles in a page, from which no more are added
 _NAME = 24  # characters of a name in the last column
 _PATH = 160  # characters of a call path where the screen has no width
 
@@ -129,26 +134,35 @@ def _print_problems(found: Trend, args: argparse.Namespace) -> None:
     print_problems(found.log, inputs, args.quiet, args.verbose)
 
 
-def _compared(found: Trend, args: argparse.Namespace) -> dict[int, str]:
-    """By number of a finding: a frame that compares a profile before it with one after it."""
+def _compared(found: Trend, args: argparse.Namespace) -> list[Compared]:
+    """For each finding a profile before it and one after it, compared; or why they are not."""
     from fastprof.core.html import frame
     from fastprof.verbs.report import options as options_of_report
     from fastprof.verbs.report import report
+    from fastprof.verbs.trend.page import Compared
 
     known = {option.key for option in options_of_report()} - LABELS_OF_INPUTS
     given = {key: value for key, value in arguments.given(args, options()).items() if key in known}
-    frames: dict[int, str] = {}
-    by_point: dict[int, str] = {}
+    all_ = list[Compared]()
+    first: dict[tuple[int, int], int] = {}  # by the points: the first finding with them
+    nbytes = 0
     for i, one in enumerate(found.findings):
-        at = one.since_index
-        if at and at not in by_point and len(by_point) < _COMPARED:
-            with suppress(FastprofError):  # the input cannot be read twice, or the page has no room for it
-                both = [found.points[at - 1].input, found.points[at].input]
-                by_point[at] = frame(report(both, from_=args.from_, **given).html)
-        if by_point.get(at):
-            frames[i] = by_point.pop(at)  # once, with the largest finding
-            by_point[at] = ""
-    return frames
+        points = one.compared(found.points)
+        before, after = (found.points[at] for at in points)
+        made = Compared(before, after, same=first.setdefault(points, i))
+        if points[0] == points[1]:
+            made = made._replace(why="there is one point only")
+        elif made.same == i and nbytes >= _MOST_BYTES:
+            made = made._replace(why=f"this page would be larger than {_MOST_BYTES >> 20} MB")
+        elif made.same == i:
+            try:
+                both = frame(report([before.input, after.input], from_=args.from_, **given).html)
+                made = made._replace(frame=both.replace("<iframe", '<iframe loading="lazy"', 1))  # when it is opened
+            except FastprofError as error:  # the input cannot be read twice, or the page has no room for it
+                made = made._replace(why=str(error))
+            nbytes += len(made.frame)
+        all_.append(made)
+    return all_
 
 
 # ---- JSON and CSV

@@ -480,7 +480,21 @@ def test_page(tmp_path: Path) -> None:
     assert "Functions over time" in text
     assert '<a href="#f0">&lt;script&gt;' in text
     assert '<section id="f0">' in text
-    assert "compared</summary><iframe sandbox" in text
+    assert 'compared</summary><iframe loading="lazy" sandbox' in text
     assert not re.search(r"(?:src|href)=\"http", text)
     assert "p &lt; 0.001" in text
     assert "overflow-wrap:anywhere" in text
+
+
+def test_page_compares_each_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once for all that begin at one point; a page that has no room says so, with the command."""
+    folder = written(tmp_path / "runs", 16, {"f3": (6, 1.5), "f4": (9, 1.5), "f5": (9, 1.5)})
+    words = ["trend", str(folder), "--over", "point", "--label-path", "{point}.{host}.folded", "-o"]
+    assert main([*words, str(tmp_path / "whole.html")]) == 0
+    monkeypatch.setattr("fastprof.cli.trend._MOST_BYTES", 1)
+    assert main([*words, str(tmp_path / "cut.html")]) == 0
+    whole, cut = ((tmp_path / f"{name}.html").read_text() for name in ("whole", "cut"))
+    assert (whole.count("<iframe"), cut.count("<iframe")) == (2, 1)
+    assert re.findall(r"<p>(\d+) and (\d+) are compared <a", whole) == [("008", "009")]
+    command = f"fastprof report {folder}/008.host0.folded {folder}/009.host0.folded -o compared.html"
+    assert f"are not compared here: this page would be larger than 0 MB.  This does: <code>{command}" in cut

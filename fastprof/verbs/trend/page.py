@@ -1,13 +1,15 @@
 """The findings of a trend as a page without scripts of its own: a chart each, the profiles before and after compared,
 and a heat map of functions over time."""
 
-from collections.abc import Callable, Mapping
+import shlex
+from collections.abc import Callable, Sequence
 from html import escape
 from itertools import pairwise
 from math import log2
 
+from fastprof.core._typing import NamedTuple
 from fastprof.core.errors import printable
-from fastprof.verbs.trend.result import Finding, Trend, figure_of, first_of, fitted, percent, sure
+from fastprof.verbs.trend.result import Finding, Point, Trend, figure_of, first_of, fitted, percent, sure
 from fastprof.verbs.trend.series import mean_of
 
 _LONGEST = 160  # characters of a name
@@ -36,11 +38,21 @@ iframe{width:100%;height:40em;border:1px solid #8886}
 """
 
 
-def page(found: Trend, compared: Mapping[int, str]) -> str:
-    """The whole page.  `compared`: by number of a finding, a frame with both profiles."""
+class Compared(NamedTuple):
+    """A profile before a finding and one after it."""
+
+    before: Point
+    after: Point
+    frame: str = ""  # both in a page
+    same: int = 0  # the number of the first finding with both
+    why: str = ""  # there is no frame
+
+
+def page(found: Trend, compared: Sequence[Compared] = ()) -> str:
+    """The whole page.  `compared`: of each finding, or of none."""
     shown = figure_of(found)
     more = found.n_found - len(found.findings)
-    charts = [_section(found, i, shown, compared.get(i, "")) for i in range(len(found.findings))]
+    charts = [_section(found, i, shown, compared[i] if compared else None) for i in range(len(found.findings))]
     last = f"<p>... {more:,} more findings</p>" if more else ""
     none = "" if found.findings else "<p>No function changed by more than the noise.</p>"
     title = _text(found.title)
@@ -63,7 +75,7 @@ def _overview(found: Trend, shown: Callable[[float], str]) -> str:
     return f'<div><table><tr class="titles">{titles}</tr>{"".join(rows)}</table></div>' if rows else ""
 
 
-def _section(found: Trend, i: int, shown: Callable[[float], str], compared: str) -> str:
+def _section(found: Trend, i: int, shown: Callable[[float], str], compared: Compared | None) -> str:
     one = found.findings[i]
     title = f"{_text(one.shown_name)}: {percent(one.change)} since {_text(one.since)}"
     where = " ".join(filter(None, (one.label, one.file, one.object)))
@@ -75,11 +87,23 @@ def _section(found: Trend, i: int, shown: Callable[[float], str], compared: str)
         notes.append(_note(f"{what}{names}"))
     if one.left:
         notes.append(_note(f"left to test: {first_of(one.left, _COMMITS)}"))
-    both = f"<details><summary>{_text(one.last_good)} and {_text(one.since)} compared</summary>{compared}</details>"
     return (
         f'<section id="f{i}"><h2 title="{_text(where)}">{title}</h2>\n'
-        f"<p>{facts}</p>\n{_chart(found, one, shown)}\n<ul>{''.join(notes)}</ul>{both if compared else ''}</section>\n"
+        f"<p>{facts}</p>\n{_chart(found, one, shown)}\n<ul>{''.join(notes)}</ul>{_both(found, i, compared)}</section>\n"
     )
+
+
+def _both(found: Trend, i: int, of: Compared | None) -> str:
+    if of is None:
+        return ""
+    names = f"{_text(of.before.name)} and {_text(of.after.name)}"
+    if of.frame:
+        return f"<details><summary>{names} compared</summary>{of.frame}</details>"
+    if of.same != i:
+        other = _text(found.findings[of.same].shown_name)
+        return f'<p>{names} are compared <a href="#f{of.same}">at {other}</a>.</p>'
+    command = printable(shlex.join(["fastprof", "report", of.before.input, of.after.input, "-o", "compared.html"]))
+    return f"<p>{names} are not compared here: {_text(of.why)}.  This does: <code>{escape(command)}</code></p>"
 
 
 def _note(text: str, share: str = "", whole: str = "") -> str:

@@ -68,6 +68,12 @@ class Finding(NamedTuple):
     def shown_kind(self) -> str:
         return f"{self.kind}, inclusive" if self.cost == "inclusive" else self.kind
 
+    def compared(self, points: Sequence[Point]) -> tuple[int, int]:
+        """The numbers of a point before the change and of one after it; of a drift, at its end."""
+        numbers = {point.name: i for i, point in enumerate(points)}
+        before = numbers.get(self.last_good, max(0, self.since_index - 1))
+        return before, numbers.get(self.until, self.since_index) if self.kind == "drift" else self.since_index
+
     @property
     def is_worse(self) -> bool:
         return self.kind != "cost shift" and self.after > self.before
@@ -153,7 +159,7 @@ class Trend(NamedTuple):
         from fastprof.core.html import frame, notes
         from fastprof.verbs.trend.page import page
 
-        return frame(page(self, {})) + notes(self.log)
+        return frame(page(self)) + notes(self.log)
 
 
 def figure_of(found: Trend) -> Callable[[float], str]:

@@ -216,8 +216,8 @@ class Series:
         return float(self._c.mean_weight) > 0
 
     def changes(self, alpha: float, *, are_apart: bool = True) -> list[Change]:
-        """The changes of all rows: `alpha` is the probability of any if all of it is noise, and, if changes `are_apart`,
-        not of one cause, a quarter of it the share of noise among many (Benjamini and Hochberg).
+        """The changes of all rows: `alpha` is the probability of any if all of it is noise; if changes `are_apart`, not
+        of one cause, a quarter of it is the share of noise among many (Benjamini and Hochberg).
 
         The probability of an error is divided among rows by their cost: a row with 5 % of the cost gets about 5 % of
         it, so that many rows without much cost do not hide the others.
