@@ -87,7 +87,7 @@ int fp_trend_check(const uint8_t *data, size_t length, const uint32_t *sizes, ui
 }
 
 /* Where the costs of one profile go, and what they are multiplied by. */
-struct target {
+struct sums_at {
     double *values, *by_host, *squares;
     size_t by_point, by_host_of; /* steps from series to series */
     uint32_t n_series;
@@ -95,7 +95,7 @@ struct target {
 };
 
 /* Of costs of `width` bytes, which is constant in each copy of this function. */
-static inline int add_rows(const struct target *to, const struct packed *p, const uint8_t *costs, uint32_t width,
+static inline int add_rows(const struct sums_at *to, const struct packed *p, const uint8_t *costs, uint32_t width,
                            int per_calls, const struct fp_trend_sides *s) {
     for (uint32_t i = 0; i < p->n; i++) {
         const uint32_t row = word(p->rows + 4 * (size_t)i);
@@ -120,10 +120,10 @@ static int add(struct fp_trend *t, const struct fp_trend_profiles *all, uint32_t
     if (at > all->length || all->size[profile] > all->length - at) return FP_E_MALFORMED;
     if (parsed(&p, all->data + at, all->size[profile]) != FP_DONE) return FP_E_MALFORMED;
     if (point >= t->n_points || (host && host >= s->n_hosts)) return FP_E_MALFORMED;
-    const struct target to = {t->values + point,   s->n_hosts ? s->by_host + host : NULL,
-                              s->squares,          t->n_points,
-                              s->n_hosts,          t->n_series,
-                              all->scale[profile], all->weight[profile]};
+    const struct sums_at to = {t->values + point,   s->n_hosts ? s->by_host + host : NULL,
+                               s->squares,          t->n_points,
+                               s->n_hosts,          t->n_series,
+                               all->scale[profile], all->weight[profile]};
     const uint8_t *costs = p.columns[all->column];
     const int calls = all->per_calls;
     switch (p.widths[all->column]) {

@@ -114,7 +114,7 @@ def keeps_the_rules(folder: Path, name: str) -> None:
 @pytest.mark.exhaustive
 def test_a_format_in_an_hour(tmp_path: Path) -> None:
     folder = tmp_path / "fastprof"
-    assert len(laid_out(folder, "2")) == 8
+    assert len(laid_out(folder, "2")) == 7
 
     # The tests fail, and their messages state the next step.
     assert "put a small real profile at" in outcome_of(folder, "tests/unit/test_bpftrace.py")

@@ -94,7 +94,7 @@ def test_stacks(name: str, options: dict[str, Any]) -> None:
         if expected:
             assert sums(changed) == expected
             return
-        with pytest.raises(fastprof.FastprofError, match="no row matches root_at="):
+        with pytest.raises(fastprof.FastprofError, match="no row matches function="):
             sums(changed)
 
 
@@ -158,7 +158,7 @@ def test_roots_of_a_timeline(tmp_path: Path) -> None:
     assert folded(made.below("^f$"), tmp_path) == {"f": 45, "f;f": 15, "f;g": 10}
     assert folded(made.below(path="main;f;f"), tmp_path) == {"f": 15}
     assert folded(made.below("^f$").below("^g$"), tmp_path) == {"g": 10}
-    with pytest.raises(fastprof.FastprofError, match="no row matches subtree='f'"):
+    with pytest.raises(fastprof.FastprofError, match="no row matches path='f'"):
         folded(made.below(path="f"), tmp_path)
 
 

@@ -301,7 +301,7 @@ def test_profiles_in_memory_are_points_in_their_order() -> None:
     assert [(one.name, one.since) for one in found.findings] == [("f", "<from_stacks> [7]")]
     days = [one.labelled(day=f"{day:02}") for day, one in enumerate(made)]
     found = fastprof.trend(days, over="label:day")
-    assert [(one.name, one.since) for one in found.findings] == [("g", "06")]
+    assert [(one.name, one.since) for one in found.findings] == [("f", "06")]
 
 
 def test_per(tmp_path: Path) -> None:
