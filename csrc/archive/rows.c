@@ -150,8 +150,7 @@ static void add_value_columns(struct fp_archive_encoder *e, uint32_t n) {
 
 static void see_thread(struct fp_archive_encoder *e, uint32_t thread) {
     uint32_t word = thread / 32;
-    fp_array_zeroed(&e->seen, &e->seen_words, (uint64_t)word + 1, sizeof *e->seen);
-    if (e->seen[word] >> thread % 32 & 1) return;
+    if (*FP_AT(e->seen, e->seen_words, word) >> thread % 32 & 1) return;
     e->seen[word] |= 1u << thread % 32;
     FP_PUSH(e->pub.threads, e->pub.n_threads, e->threads_cap) = thread;
 }

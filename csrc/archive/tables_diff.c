@@ -343,12 +343,11 @@ static int put_list(struct lists *d, unsigned t) {
 
 static int diff(void *arg) {
     struct lists *d = arg;
-    int status = open_lists(d, 0);
-    if (!status) status = open_model(d->p, d->nbytes, 1, &d->own, &d->own_ids);
-    if (!status) status = find(d);
-    for (unsigned t = 0; t < FP_ARCHIVE_TABLES && !status; t++) fp_archive_varint(d->out, d->of[t].n - 1);
-    for (unsigned k = 0; k < FP_ARCHIVE_TABLES && !status; k++) status = put_list(d, order[k]);
-    if (status) return status;
+    FP_TRY(open_lists(d, 0));
+    FP_TRY(open_model(d->p, d->nbytes, 1, &d->own, &d->own_ids));
+    FP_TRY(find(d));
+    for (unsigned t = 0; t < FP_ARCHIVE_TABLES; t++) fp_archive_varint(d->out, d->of[t].n - 1);
+    for (unsigned k = 0; k < FP_ARCHIVE_TABLES; k++) FP_TRY(put_list(d, order[k]));
     put_stacks(d);
     return FP_DONE;
 }
@@ -458,17 +457,17 @@ static int undiff(void *arg) {
     struct fp_archive_cur c = {d->p, d->p + d->nbytes, 0};
     uint32_t counts[FP_ARCHIVE_TABLES];
     uint64_t n_new = 0; /* at least */
-    int status = open_lists(d, 1);
-    for (unsigned t = 0; t < FP_ARCHIVE_TABLES && !status; t++) {
+    FP_TRY(open_lists(d, 1));
+    for (unsigned t = 0; t < FP_ARCHIVE_TABLES; t++) {
         counts[t] = fp_archive_cur_u32(&c);
         if (counts[t] >= d->of[t].base_n) n_new += counts[t] - d->of[t].base_n + 1;
         /* each is one of the base, or takes at least a byte */
-        if (c.bad || d->nbytes > FP_ARCHIVE_MAX_DIFFERENCE || n_new > d->nbytes) status = FP_E_MALFORMED;
+        if (c.bad || d->nbytes > FP_ARCHIVE_MAX_DIFFERENCE || n_new > d->nbytes) return FP_E_MALFORMED;
     }
-    for (unsigned t = 0; t < FP_ARCHIVE_TABLES && !status; t++) open_list(d, t, counts[t] + 1);
-    for (unsigned k = 0; k < FP_ARCHIVE_TABLES && !status; k++) status = take_list(d, order[k], &c);
-    if (!status && c.p != c.end) status = FP_E_MALFORMED;
-    for (unsigned t = 0; t < FP_ARCHIVE_TABLES && !status; t++) {
+    for (unsigned t = 0; t < FP_ARCHIVE_TABLES; t++) open_list(d, t, counts[t] + 1);
+    for (unsigned k = 0; k < FP_ARCHIVE_TABLES; k++) FP_TRY(take_list(d, order[k], &c));
+    if (c.p != c.end) return FP_E_MALFORMED;
+    for (unsigned t = 0; t < FP_ARCHIVE_TABLES; t++) {
         fp_archive_varint(d->out, 1);
         fp_archive_varint(d->out, d->of[t].n - 1);
         if (t == FP_T_STRINGS) {
@@ -476,12 +475,11 @@ static int undiff(void *arg) {
             continue;
         }
         uint32_t at = 0;
-        for (const uint8_t *word = shapes[t - 1]; *word != FP_SHAPE_END && !status;
-             at += *word++ == FP_SHAPE_WIDE ? 2 : 1)
-            status = put_column(d, t, *word, at, d->out);
+        for (const uint8_t *word = shapes[t - 1]; *word != FP_SHAPE_END; at += *word++ == FP_SHAPE_WIDE ? 2 : 1)
+            FP_TRY(put_column(d, t, *word, at, d->out));
     }
-    if (!status) put_stacks(d);
-    return status;
+    put_stacks(d);
+    return 0;
 }
 
 int fp_archive_tables_undiff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, struct fp_buf *out,

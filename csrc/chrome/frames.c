@@ -38,8 +38,7 @@ static uint32_t add_node(struct fp_chrome_samples *r, uint32_t owner, uint32_t i
     struct fp_chrome_samples_profile *p = &r->profiles[owner];
     p->n_nodes++;
     if (number >= SPARSE * p->n_nodes + FEW) return node;
-    fp_array_zeroed(&p->dense, &p->cap_dense, (uint64_t)number + 1, sizeof *p->dense);
-    p->dense[number] = node;
+    *FP_AT(p->dense, p->cap_dense, number) = node;
     return node;
 }
 
@@ -99,8 +98,7 @@ static int make_stack(struct fp_chrome_samples *r, uint32_t node, struct fp_err 
         const char *wrong = r->nodes[one->parent].state == 1           ? "a frame is its own caller"
                             : one->parent && !r->nodes[one->parent].at ? "the parent of a frame is not in the file"
                                                                        : NULL;
-        fp_array_room(&r->chain, &r->cap_chain, (uint64_t)n + 1, sizeof *r->chain);
-        r->chain[n++] = at;
+        FP_PUSH(r->chain, n, r->cap_chain) = at;
         one->state = 1;
         if (one->parent == at) wrong = "a frame is its own caller";
         if (!wrong) continue;
@@ -121,8 +119,7 @@ static int make_stack(struct fp_chrome_samples *r, uint32_t node, struct fp_err 
 int fp_chrome_samples_make_stacks(struct fp_chrome_samples *r, struct fp_err *err) {
     /* node 0 means no node; its stack is empty */
     fp_array_zeroed(&r->nodes, &r->cap_nodes, 1, sizeof *r->nodes);
-    for (uint32_t node = 1; node < r->node_keys.n; node++) {
+    for (uint32_t node = 1; node < r->node_keys.n; node++)
         FP_TRY(r->nodes[node].at ? make_stack(r, node, err) : FP_DONE);
-    }
     return FP_DONE;
 }

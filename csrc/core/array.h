@@ -27,5 +27,20 @@ static inline int fp_array_zeroed(void *array, uint32_t *cap, uint64_t need, siz
     return FP_LIKELY(need <= *cap) ? 0 : fp_array_grow(array, cap, need, width, 1);
 }
 
+/* Item i of an array whose items are zero at first, for which it makes room:
+ *
+ *     struct name *name = FP_AT(r->names, r->cap_names, id);
+ *     *FP_AT(r->lines, r->cap_lines, id) = 1;
+ *
+ * Only in code that runs in a guard. */
+#define FP_AT(array, cap, i) ((__typeof__(array))fp_array_at(&(array), &(cap), i, sizeof *(array)))
+
+static inline void *fp_array_at(void *array, uint32_t *cap, uint64_t i, size_t width) {
+    uint8_t *items;
+    fp_array_zeroed(array, cap, i + 1, width);
+    memcpy(&items, array, sizeof items);
+    return items + i * width;
+}
+
 /* fp_array_room for bytes, of which there may be more than 2^32. */
 int fp_bytes_room(uint8_t **bytes, size_t *cap, size_t need);

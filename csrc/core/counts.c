@@ -126,9 +126,8 @@ static int put_branch(struct fp_counts *c, const struct fp_batch *in, uint32_t i
         const uint32_t at = fp_table_intern(&c->branches, row);
         fp_array_zeroed(&c->taken, &c->cap_taken, (uint64_t)at + 1, sizeof *c->taken);
         fp_array_zeroed(&c->mispredicted, &c->cap_mispredicted, (uint64_t)at + 1, sizeof *c->mispredicted);
-        int status = add_to(&c->taken[at], is_run ? runs : taken, err);
-        if (!status && !is_run) status = add_to(&c->mispredicted[at], missed, err);
-        if (status) return status;
+        FP_TRY(add_to(&c->taken[at], is_run ? runs : taken, err));
+        if (!is_run) FP_TRY(add_to(&c->mispredicted[at], missed, err));
     }
     return FP_DONE;
 }

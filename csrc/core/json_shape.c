@@ -99,8 +99,7 @@ static inline int peek(struct fp_json_walk *w, void *to, struct fp_window *in, s
     if (FP_UNLIKELY(w->skipped)) {
         fp_json_skip(&w->json, in);
     } else if (w->row->many && fp_json_between(&w->json)) {
-        const int status = w->shape->elements(to, w->row->value, in, err);
-        if (status) return status;
+        FP_TRY(w->shape->elements(to, w->row->value, in, err));
     }
     const int status = fp_json_next(&w->json, in, err);
     w->is_damaged = status < 0;

@@ -124,11 +124,10 @@ int fp_json_number(const uint8_t *p, size_t n, int scale, int64_t *value, int *r
     struct decimal d = {.exponent = scale};
     p += negative;
     if (p == end || !fp_is_digit(*p)) return FP_E_MALFORMED;
-    int status = take_digits(&p, end, &d);
-    if (!status) status = take_exponent(&p, end, &d);
-    if (!status && p != end) status = FP_E_MALFORMED;
-    if (!status) status = take_off_exponent(&d);
-    if (status) return status;
+    FP_TRY(take_digits(&p, end, &d));
+    FP_TRY(take_exponent(&p, end, &d));
+    if (p != end) return FP_E_MALFORMED;
+    FP_TRY(take_off_exponent(&d));
     if (rounded) *rounded = d.lost;
     *value = negative ? -(int64_t)d.v : (int64_t)d.v;
     return 0;

@@ -46,8 +46,7 @@ static int leave(struct fp_lane *lane, uint64_t time, struct fp_batch *out) {
 
 /* Adds lane `number` of a thread.  Returns its index. */
 static uint32_t new_lane(struct fp_overlap_lanes *l, uint32_t thread, uint32_t number) {
-    fp_array_zeroed(&l->lanes, &l->cap_lanes, (uint64_t)l->n_lanes + 1, sizeof *l->lanes);
-    struct fp_lane *lane = &l->lanes[l->n_lanes];
+    struct fp_lane *lane = FP_AT(l->lanes, l->cap_lanes, l->n_lanes);
     const uint32_t *words = fp_table_row(&l->model->threads, thread);
     lane->thread = lane->of = thread;
     lane->next = 0;

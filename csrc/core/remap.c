@@ -96,9 +96,8 @@ static int object_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
     if (!to) return status;
     uint32_t row[FP_OBJECT_WIDTH];
     memcpy(row, fp_table_row(&r->from->objects, *id), sizeof row);
-    if ((status = string_of(r, FP_REMAP_OBJECT, &row[FP_OBJECT_NAME], err)) ||
-        (status = string_of(r, FP_REMAP_TEXT, &row[FP_OBJECT_BUILD_ID], err)))
-        return status;
+    FP_TRY(string_of(r, FP_REMAP_OBJECT, &row[FP_OBJECT_NAME], err));
+    FP_TRY(string_of(r, FP_REMAP_TEXT, &row[FP_OBJECT_BUILD_ID], err));
     return note(to, id, fp_table_intern(&r->to->objects, row));
 }
 
@@ -123,11 +122,10 @@ static int function_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
     uint32_t row[FP_FUNCTION_WIDTH];
     memcpy(row, fp_table_row(&r->from->functions, *id), sizeof row);
     const uint32_t name = row[FP_FUNCTION_NAME], before = *id;
-    if ((status = object_of(r, &row[FP_FUNCTION_OBJECT], err)) ||
-        (status = string_of(r, FP_REMAP_FILE, &row[FP_FUNCTION_FILE], err)) ||
-        (status = string_of(r, FP_REMAP_NAME, &row[FP_FUNCTION_NAME], err)) ||
-        (status = string_of(r, FP_REMAP_TEXT, &row[FP_FUNCTION_SYSTEM_NAME], err)))
-        return status;
+    FP_TRY(object_of(r, &row[FP_FUNCTION_OBJECT], err));
+    FP_TRY(string_of(r, FP_REMAP_FILE, &row[FP_FUNCTION_FILE], err));
+    FP_TRY(string_of(r, FP_REMAP_NAME, &row[FP_FUNCTION_NAME], err));
+    FP_TRY(string_of(r, FP_REMAP_TEXT, &row[FP_FUNCTION_SYSTEM_NAME], err));
     if (r->from == r->to && row[FP_FUNCTION_NAME] != name) row[FP_FUNCTION_SYSTEM_NAME] = row[FP_FUNCTION_LINE] = 0;
     const uint32_t found = fp_model_function_row(r->to, row);
     if (found != before && r->hooks.function) r->hooks.function(r->hooks.arg, before, found);
@@ -166,34 +164,32 @@ static int lines_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
     if (known(r, LINES, id)) return 0;
     const struct fp_table *t = &r->from->lines;
     struct remap_path *path = &r->others;
-    int status = climb(r, LINES, t, FP_LINE_OUTER, *id, path, err);
+    FP_TRY(climb(r, LINES, t, FP_LINE_OUTER, *id, path, err));
     uint32_t row[FP_LINE_WIDTH], found = 0;
-    while (!status && path->n) {
+    for (; path->n; path->n--) {
         const uint32_t node = take_node(r, LINES, t, FP_LINE_OUTER, path, row);
-        status = function_of(r, &row[FP_LINE_FUNCTION], err);
-        if (!status) status = note(&r->ids[LINES][node], &found, fp_table_intern(&r->to->lines, row));
-        if (!status) path->n--;
+        FP_TRY(function_of(r, &row[FP_LINE_FUNCTION], err));
+        FP_TRY(note(&r->ids[LINES][node], &found, fp_table_intern(&r->to->lines, row)));
     }
-    if (!status) *id = found;
-    return status;
+    *id = found;
+    return 0;
 }
 
 static int label_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
     if (known(r, LABELS, id)) return 0;
     const struct fp_table *t = &r->from->labels;
     struct remap_path *path = &r->others;
-    int status = climb(r, LABELS, t, FP_LABEL_NEXT, *id, path, err);
+    FP_TRY(climb(r, LABELS, t, FP_LABEL_NEXT, *id, path, err));
     uint32_t row[FP_LABEL_WIDTH], found = 0;
-    while (!status && path->n) {
+    for (; path->n; path->n--) {
         const uint32_t node = take_node(r, LABELS, t, FP_LABEL_NEXT, path, row);
-        if (!(status = string_of(r, FP_REMAP_TEXT, &row[FP_LABEL_KEY], err)) &&
-            !(status = string_of(r, FP_REMAP_TEXT, &row[FP_LABEL_STRING], err)))
-            status = string_of(r, FP_REMAP_TEXT, &row[FP_LABEL_UNIT], err);
-        if (!status) status = note(&r->ids[LABELS][node], &found, fp_table_intern(&r->to->labels, row));
-        if (!status) path->n--;
+        FP_TRY(string_of(r, FP_REMAP_TEXT, &row[FP_LABEL_KEY], err));
+        FP_TRY(string_of(r, FP_REMAP_TEXT, &row[FP_LABEL_STRING], err));
+        FP_TRY(string_of(r, FP_REMAP_TEXT, &row[FP_LABEL_UNIT], err));
+        FP_TRY(note(&r->ids[LABELS][node], &found, fp_table_intern(&r->to->labels, row)));
     }
-    if (!status) *id = found;
-    return status;
+    *id = found;
+    return 0;
 }
 
 static int frame_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
@@ -203,8 +199,8 @@ static int frame_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
     if (!to) return status;
     uint32_t row[FP_FRAME_WIDTH];
     memcpy(row, fp_table_row(&r->from->frames, *id), sizeof row);
-    if ((status = mapping_of(r, &row[FP_FRAME_MAPPING], err)) || (status = lines_of(r, &row[FP_FRAME_LINES], err)))
-        return status;
+    FP_TRY(mapping_of(r, &row[FP_FRAME_MAPPING], err));
+    FP_TRY(lines_of(r, &row[FP_FRAME_LINES], err));
     return note(to, id, fp_table_intern(&r->to->frames, row));
 }
 
@@ -212,9 +208,7 @@ static int frame_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
 static int push_frame(struct fp_remap *r, uint32_t frame, uint32_t *node, struct fp_err *err) {
     uint32_t n = 1;
     const uint32_t *frames = r->hooks.frames ? r->hooks.frames(r->hooks.arg, frame, &n) : NULL;
-    if (!r->hooks.frames) {
-        FP_TRY(frame_of(r, &frame, err));
-    }
+    if (!r->hooks.frames) FP_TRY(frame_of(r, &frame, err));
     if (!frames) frames = &frame;
     for (uint32_t k = 0; k < n; k++) {
         /* in another model each stack comes once, as in `from`, so it needs no lookup */
@@ -235,18 +229,16 @@ static int stack_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
     if (known(r, STACKS, id)) return 0;
     const struct fp_table *t = &r->from->stacks;
     struct remap_path *path = &r->stacks;
-    int status = climb(r, STACKS, t, FP_STACK_PARENT, *id, path, err);
-    if (status) return status;
+    FP_TRY(climb(r, STACKS, t, FP_STACK_PARENT, *id, path, err));
     uint32_t *ids = r->ids[STACKS], found = 0;
-    while (path->n) {
+    for (; path->n; path->n--) {
         const uint32_t node = path->ids[path->n - 1], *row = fp_table_row(t, node);
         found = ids[row[FP_STACK_PARENT]];
         if (stays(r, row, found))
             found = node;
-        else if ((status = push_frame(r, row[FP_STACK_FRAME], &found, err)))
-            return status;
+        else
+            FP_TRY(push_frame(r, row[FP_STACK_FRAME], &found, err));
         ids[node] = found;
-        path->n--;
     }
     *id = found;
     return 0;
@@ -271,11 +263,12 @@ static int thread_of(struct fp_remap *r, uint32_t *id, struct fp_err *err) {
 
 static int graph_row(struct fp_remap *r, struct fp_batch *b, uint32_t i, struct fp_err *err) {
     uint32_t function = b->function[i], callee = b->callee[i], file = b->file[i], target_file = b->target_file[i];
-    int status = function_of(r, &function, err);
-    if (!status) status = string_of(r, FP_REMAP_ROW_FILE, &file, err);
-    if (!status && b->kind[i] != FP_COST && b->kind[i] != FP_BLOCK && !(status = function_of(r, &callee, err)))
-        status = string_of(r, FP_REMAP_ROW_FILE, &target_file, err);
-    if (status) return status;
+    FP_TRY(function_of(r, &function, err));
+    FP_TRY(string_of(r, FP_REMAP_ROW_FILE, &file, err));
+    if (b->kind[i] != FP_COST && b->kind[i] != FP_BLOCK) {
+        FP_TRY(function_of(r, &callee, err));
+        FP_TRY(string_of(r, FP_REMAP_ROW_FILE, &target_file, err));
+    }
     b->function[i] = function;
     b->callee[i] = callee;
     b->file[i] = file;

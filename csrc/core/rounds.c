@@ -195,8 +195,7 @@ static int write_away(struct fp_rounds *r) {
     if (!r->writing) {
         sort(r);
         if (!r->chunk) r->chunk = fp_have(malloc(CHUNK));
-        fp_array_zeroed(&r->runs, &r->cap_runs, (uint64_t)r->n_runs + 1, sizeof *r->runs);
-        r->runs[r->n_runs] = (struct fp_rounds_run){.at = r->written, .end = r->written};
+        *FP_AT(r->runs, r->cap_runs, r->n_runs) = (struct fp_rounds_run){.at = r->written, .end = r->written};
         r->writing = 1;
     }
     struct fp_rounds_run *run = &r->runs[r->n_runs];
@@ -230,9 +229,9 @@ static int write_away(struct fp_rounds *r) {
 
 int fp_rounds_put(struct fp_rounds *r, uint64_t time, uint32_t tag, const uint8_t *p, uint32_t n) {
     const size_t nbytes = padded(n);
-    int status, left;
+    int left;
     if (FP_UNLIKELY(r->writing || (r->n_keys && r->live + r->n_keys * sizeof *r->keys * 2 + nbytes > r->most / 2))) {
-        if (r->writing < 2 && (status = write_away(r))) return status;
+        if (r->writing < 2) FP_TRY(write_away(r));
         r->writing = 2; /* its first record */
         FP_TRY(look(r, r->n_runs, &left));
         r->n_runs++;

@@ -23,9 +23,8 @@ void fp_span_sink_free(struct fp_span_sink *s) {
 }
 
 int fp_span_sink_put(struct fp_span_sink *s, const struct fp_span *spans, uint32_t n) {
-    for (; s->n_put < n; s->n_put++) {
+    for (; s->n_put < n; s->n_put++)
         FP_TRY(fp_overlap_lanes_put(&((struct span_sink_state *)s)->lanes, spans[s->n_put]));
-    }
     s->n_put = 0;
     return FP_DONE;
 }

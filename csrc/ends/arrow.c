@@ -263,8 +263,7 @@ static inline void put_span(const struct fp_model *m, const struct fp_ends_open_
 /* Where the function of a call is from.  The columns have a value before. */
 static inline void put_owner(struct fp_ends_tables *t, uint32_t function, struct fp_ends_column *c, uint32_t row) {
     if (!c[OBJECT].items && !c[CATEGORY].items) return;
-    fp_array_zeroed(&t->owners, &t->cap_owners, (uint64_t)function + 1, sizeof *t->owners);
-    struct fp_ends_owner *owner = &t->owners[function];
+    struct fp_ends_owner *owner = FP_AT(t->owners, t->cap_owners, function);
     const uint32_t string = owner->object | owner->category ? 0 : object_of(t->model, function);
     if (string)
         *(fp_model_category(t->model, function) ? &owner->category : &owner->object) =
@@ -278,8 +277,7 @@ static inline void put_owner(struct fp_ends_tables *t, uint32_t function, struct
 /* The open calls of a thread.  NULL: see `err`. */
 static struct fp_ends_open_spans *calls_of(struct fp_ends_tables *t, uint32_t thread, struct fp_err *err) {
     if (check_ids(&t->model->threads, "the thread of a call", thread, err)) return NULL;
-    fp_array_zeroed(&t->threads, &t->cap_threads, (uint64_t)thread + 1, sizeof *t->threads);
-    return &t->threads[thread];
+    return FP_AT(t->threads, t->cap_threads, thread);
 }
 
 static int begin_span(struct fp_ends_tables *t, struct fp_ends_open_spans *open, uint32_t function, uint64_t time,
@@ -505,8 +503,7 @@ int fp_ends_tables_frames(struct fp_ends_tables *t, const struct fp_batch *in, u
         const uint32_t stack = in->stack[*from];
         if (!t->n_left) { /* otherwise some of its frames did not fit before */
             if (check_ids(&m->stacks, "the stack of a sample", stack, err)) return err->code;
-            fp_array_zeroed(&t->leaves, &t->cap_leaves, (uint64_t)stack + 1, sizeof *t->leaves);
-            if (t->leaves[stack]) continue;
+            if (*FP_AT(t->leaves, t->cap_leaves, stack)) continue;
             t->leaves[stack] = 1;
             if (expand_stack(t, stack, err)) return err->code;
         }

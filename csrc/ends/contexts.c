@@ -157,9 +157,8 @@ static int add_group(struct fp_contexts *c, struct fp_project *s, struct context
         values_room(c, &c->own, &c->cap_own);
         for (uint32_t k = 0; k < n; k++) {
             const uint32_t node = w->lanes[k].node;
-            const int status = add_values(err, c->own + (size_t)node * c->n_values,
-                                          s->sums + (size_t)keys[k] * s->n_values, s->n_values);
-            if (status) return status;
+            FP_TRY(add_values(err, c->own + (size_t)node * c->n_values, s->sums + (size_t)keys[k] * s->n_values,
+                              s->n_values));
             if (w->node_of_key) w->node_of_key[keys[k]] = node;
         }
         c->next += n;
@@ -283,9 +282,8 @@ static int move_up(struct fp_contexts *c, const uint8_t *kept, struct fp_err *er
         const uint32_t parent = parent_of(c, i);
         int64_t *to = c->cut + (size_t)parent * n_values;
         const int64_t *own = c->own + (size_t)i * n_values, *cut = c->cut + (size_t)i * n_values;
-        int status = add_values(err, to, own, n_values);
-        if (!status) status = add_values(err, to, cut, n_values);
-        if (status) return status;
+        FP_TRY(add_values(err, to, own, n_values));
+        FP_TRY(add_values(err, to, cut, n_values));
     }
     return 0;
 }

@@ -35,8 +35,7 @@ void fp_places_free(struct fp_places *p) {
 }
 
 int fp_places_keep(struct fp_places *p, uint32_t group, uint32_t keep) {
-    fp_array_zeroed(&p->keep, &p->cap_keep, (uint64_t)group + 1, sizeof *p->keep);
-    p->keep[group] = (uint8_t)keep;
+    *FP_AT(p->keep, p->cap_keep, group) = (uint8_t)keep;
     return 0;
 }
 

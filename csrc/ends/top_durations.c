@@ -25,8 +25,7 @@ static void add_functions(const struct fp_durations *in, const struct fp_fold_ou
         const struct fp_durations_function *const from = &in->by_function[i];
         if (!from->calls) continue;
         const uint32_t function = fp_fold_in_graph(o, i);
-        fp_array_zeroed(&d->of, &d->cap, (uint64_t)function + 1, sizeof *d->of);
-        struct fp_top_duration *const to = &d->of[function];
+        struct fp_top_duration *const to = FP_AT(d->of, d->cap, function);
         if (from->min < to->min || !to->calls) to->min = from->min;
         if (from->max > to->max) to->max = from->max;
         to->calls += from->calls;

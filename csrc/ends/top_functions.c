@@ -324,9 +324,7 @@ int fp_top_functions_end(struct fp_top_functions *f, int cycles, struct fp_err *
     room(f);
     fp_top_room(all, f->cap);
     graph_room(f);
-    for (int exact = 0; exact < 2; exact++) {
-        FP_TRY(merge_arcs(f, &f->arcs[exact], err));
-    }
+    for (int exact = 0; exact < 2; exact++) FP_TRY(merge_arcs(f, &f->arcs[exact], err));
     free(f->cycle);
     f->n_cycles = 0;
     f->cycle = NULL;

@@ -93,31 +93,27 @@ static int leave(const struct fp_project *s, struct stack_walk *w, uint32_t at, 
 static int walk(const struct fp_project *s, struct stack_walk *w) {
     const struct fp_project_node *nodes = s->nodes;
     uint32_t at = 0, depth = 0;
-    int status = enter(s, w, 0, 0);
+    FP_TRY(enter(s, w, 0, 0));
     /* samples without a stack have a separate position, and no calls */
-    if (!status && nodes[0].key) {
-        status = leave(s, w, 0, 0);
+    if (nodes[0].key) {
+        FP_TRY(leave(s, w, 0, 0));
         memset(w->total, 0, w->n_columns * sizeof *w->total);
     }
-    if (status) return status;
     for (;;) {
         if (nodes[at].child) {
             at = nodes[at].child;
-            status = enter(s, w, at, ++depth);
-            if (status) return status;
+            FP_TRY(enter(s, w, at, ++depth));
             continue;
         }
         for (;;) {
             if (!at) return 0;
-            status = leave(s, w, at, depth);
-            if (status) return status;
+            FP_TRY(leave(s, w, at, depth));
             if (nodes[at].sibling != FP_NO_ID) break;
             at = fp_project_parent(s, at);
             depth--;
         }
         at = nodes[at].sibling;
-        status = enter(s, w, at, depth);
-        if (status) return status;
+        FP_TRY(enter(s, w, at, depth));
     }
 }
 

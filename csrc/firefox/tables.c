@@ -203,8 +203,7 @@ static uint32_t frames_of(struct fp_firefox *w, uint32_t frame) {
     place_of(w, row, &library, &place);
     uint32_t n = 0, first = 0, depth = 0;
     for (uint32_t line = row[FP_FRAME_LINES]; line; line = fp_table_row(&m->lines, line)[FP_LINE_OUTER]) {
-        fp_array_room(&w->above, &w->cap_above, (uint64_t)n + 1, sizeof *w->above);
-        w->above[n++] = line;
+        FP_PUSH(w->above, n, w->cap_above) = line;
     }
     if (!n) return new_frame(w, 0, fp_frame_name(m, frame, &w->text), library, place, -1, 0);
     while (n) {
@@ -242,8 +241,7 @@ uint32_t fp_firefox_stack(struct fp_firefox *w, uint32_t stack) {
     fp_array_zeroed(&w->stack_of, &w->cap_stack_of, m->stacks.n, sizeof *w->stack_of);
     uint32_t n = 0, node = stack;
     for (; node && !w->stack_of[node]; node = fp_table_row(&m->stacks, node)[FP_STACK_PARENT]) {
-        fp_array_room(&w->nodes, &w->cap_nodes, (uint64_t)n + 1, sizeof *w->nodes);
-        w->nodes[n++] = node;
+        FP_PUSH(w->nodes, n, w->cap_nodes) = node;
     }
     for (uint32_t prefix = node ? w->stack_of[node] : 0; n; prefix = w->stack_of[node]) {
         node = w->nodes[--n];

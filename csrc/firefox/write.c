@@ -124,8 +124,7 @@ static struct fp_firefox_thread *add(struct fp_firefox *w, const struct fp_batch
 static struct fp_firefox_thread *thread_of(struct fp_firefox *w, const struct fp_batch *b, uint32_t i) {
     const uint32_t thread = b->thread[i];
     if (FP_LIKELY(w->n_threads && w->threads[w->current].thread == thread)) return &w->threads[w->current];
-    fp_array_zeroed(&w->thread_of, &w->cap_thread_of, (uint64_t)thread + 1, sizeof *w->thread_of);
-    if (!w->thread_of[thread]) {
+    if (!*FP_AT(w->thread_of, w->cap_thread_of, thread)) {
         const uint32_t first = w->n_threads + 1;
         do {
             add(w, b, i);
@@ -149,8 +148,7 @@ static struct fp_firefox_thread *counter_of(struct fp_firefox *w, const struct f
     thread_of(w, b, i);
     const uint32_t key[2] = {b->thread[i], fp_strings_intern(&w->model->strings, name, n)};
     const uint32_t row = fp_table_intern(&w->counted, key);
-    fp_array_zeroed(&w->counter_of, &w->cap_counter_of, (uint64_t)row + 1, sizeof *w->counter_of);
-    if (!w->counter_of[row]) {
+    if (!*FP_AT(w->counter_of, w->cap_counter_of, row)) {
         struct fp_firefox_thread *t = add(w, b, i);
         /* the viewer reads the first count as 0, whatever it is */
         fp_firefox_item(w, column_of(w, t, FP_FIREFOX_COUNT), -1, "null");

@@ -100,8 +100,7 @@ struct record {
 
 /* In a second run, which is rare: a chain restarts at 0 at its first record in this run. */
 static void begin_run(struct fp_gperftools_reader *g, uint32_t id) {
-    fp_array_zeroed(&g->chains.before, &g->chains.cap_before, (uint64_t)id + 1, sizeof *g->chains.before);
-    struct fp_gperftools_before *before = &g->chains.before[id];
+    struct fp_gperftools_before *before = FP_AT(g->chains.before, g->chains.cap_before, id);
     if (before->run == g->feed.run) return;
     if (g->chains.ticks[id] > before->most) before->most = g->chains.ticks[id];
     g->chains.ticks[id] = 0;

@@ -16,9 +16,8 @@ int fp_gperftools_map(struct fp_gperftools_reader *g, uint64_t start, uint64_t l
 }
 
 int fp_gperftools_name(struct fp_gperftools_reader *g, uint64_t address, uint32_t lines) {
-    fp_array_zeroed(&g->addresses.names, &g->addresses.cap_names, (uint64_t)g->addresses.n_names + 1,
-                    sizeof *g->addresses.names);
-    g->addresses.names[g->addresses.n_names] = (struct fp_gperftools_name){address, lines, g->addresses.n_names};
+    *FP_AT(g->addresses.names, g->addresses.cap_names, g->addresses.n_names) =
+        (struct fp_gperftools_name){address, lines, g->addresses.n_names};
     g->addresses.n_names++;
     return 0;
 }

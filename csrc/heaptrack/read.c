@@ -128,8 +128,7 @@ static const char *read_functions(struct heaptrack_reader *r, struct heaptrack_l
         if (!is_alone && !index_of(l, r->n_strings, &f.file)) return "the number of a file's name";
         if (!is_alone && (!number(l, &line) || line > INT32_MAX)) return "a line number";
         f.line = (uint32_t)line;
-        fp_array_room(&r->functions, &r->cap_functions, (uint64_t)n + 1, sizeof f);
-        r->functions[n++] = f;
+        FP_PUSH(r->functions, n, r->cap_functions) = f;
     }
     if (n) *first = r->strings[r->functions[0].name];
     while (n) { /* functions are inlined into those behind them */

@@ -40,9 +40,7 @@ void fp_jfr_forget_memo(struct fp_jfr_reader *r) {
 static struct fp_jfr_pool *pool_of(struct fp_jfr_reader *r, uint32_t type) {
     struct fp_jfr_type *t = &r->metadata.types[type];
     if (t->pool) return &r->constants.pools[t->pool - 1];
-    fp_array_zeroed(&r->constants.pools, &r->constants.cap_pools, (uint64_t)r->constants.n_pools + 1,
-                    sizeof *r->constants.pools);
-    struct fp_jfr_pool *pool = &r->constants.pools[r->constants.n_pools];
+    struct fp_jfr_pool *pool = FP_AT(r->constants.pools, r->constants.cap_pools, r->constants.n_pools);
     if (!pool->keys.width) fp_table_init(&pool->keys, 2);
     t->pool = ++r->constants.n_pools;
     return pool;

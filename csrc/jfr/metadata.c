@@ -85,8 +85,7 @@ static int add_type(struct fp_jfr_tree *t, const struct fp_jfr_attributes *a) {
         (struct fp_jfr_type){.id = a->id, .name = a->name, .super = a->super, .field = r->metadata.n_fields};
     const uint32_t words[] = {(uint32_t)a->id, (uint32_t)(a->id >> 32)};
     const uint32_t row = fp_table_intern(&r->metadata.type_ids, words);
-    fp_array_zeroed(&r->metadata.type_of, &r->metadata.cap_type_of, (uint64_t)row + 1, sizeof *r->metadata.type_of);
-    r->metadata.type_of[row] = r->metadata.n_types;
+    *FP_AT(r->metadata.type_of, r->metadata.cap_type_of, row) = r->metadata.n_types;
     if (a->id < sizeof r->metadata.small / sizeof r->metadata.small[0]) r->metadata.small[a->id] = r->metadata.n_types;
     r->metadata.n_types++;
     return 1;

@@ -67,9 +67,8 @@ int fp_jfr_next(struct fp_jfr_reader *r, struct fp_window *in, struct fp_jfr_rec
         const uint64_t at = in->base + in->pos, left = r->chunk.stop - at, there = in->n - in->pos;
         const uint8_t *p = in->p + in->pos;
         record->at = at;
-        if (FP_UNLIKELY(!whole(r, p, p + (left < there ? left : there), record))) {
+        if (FP_UNLIKELY(!whole(r, p, p + (left < there ? left : there), record)))
             FP_TRY(fp_jfr_head(r, in, record, err));
-        }
         *type = record->type > 1 ? fp_jfr_find_type(r, record->type) : 0;
         if (*type && r->metadata.types[*type].is_row) {
             if (record->size > there) return in->eof ? fp_jfr_cut(record, err) : FP_MORE;

@@ -311,8 +311,7 @@ static uint64_t number(const struct fp_jfr_slot *slot) {
 }
 
 void fp_jfr_name_thread(struct fp_jfr_reader *r, uint32_t thread, uint32_t name, uint64_t java_id) {
-    fp_array_zeroed(&r->names.of_threads, &r->names.cap_of_threads, (uint64_t)thread + 1, sizeof *r->names.of_threads);
-    struct fp_jfr_thread_name *of = &r->names.of_threads[thread];
+    struct fp_jfr_thread_name *of = FP_AT(r->names.of_threads, r->names.cap_of_threads, thread);
     if (java_id - 1 <= of->java_id - 1) *of = (struct fp_jfr_thread_name){java_id, name}; /* 0 is the last */
 }
 

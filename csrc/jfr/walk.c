@@ -162,8 +162,7 @@ static void add_counts(struct fp_jfr_reader *r) {
         r->counts.instants += type->is_shown ? type->count : 0;
         const uint8_t *name = fp_string(&r->metadata.names, type->name, &n);
         const uint32_t id = fp_strings_intern(&r->walked.counted, name, n);
-        fp_array_zeroed(&r->walked.n_counted, &r->walked.cap_counted, (uint64_t)id + 1, sizeof *r->walked.n_counted);
-        r->walked.n_counted[id] += type->count;
+        *FP_AT(r->walked.n_counted, r->walked.cap_counted, id) += type->count;
         type->count = 0;
     }
 }

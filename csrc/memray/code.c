@@ -134,8 +134,7 @@ uint32_t fp_memray_frame(struct fp_memray_reader *r, uint64_t code, uint64_t ins
     if (!at) return 0;
     const uint32_t key[3] = {at, (uint32_t)instruction, (uint32_t)(instruction >> 32)};
     const uint32_t found = fp_table_intern(&r->frame_keys, key);
-    fp_array_zeroed(&r->frames, &r->cap_frames, (uint64_t)found + 1, sizeof *r->frames);
-    if (!r->frames[found]) {
+    if (!*FP_AT(r->frames, r->cap_frames, found)) {
         struct fp_memray_code *of = &r->codes[at];
         const uint32_t line = fp_model_line(r->model, of->function, line_of(r, of, instruction), 0, 0);
         r->frames[found] = fp_model_frame(r->model, 0, 0, 0, line);

@@ -226,25 +226,24 @@ static void take_maps(struct fp_memray_reader *r, uint32_t *at, uint64_t start, 
 /* Unmaps [start, end): of each mapping the parts that remain count as one allocation each. */
 static int unmap(struct fp_memray_reader *r, uint64_t start, uint64_t end) {
     uint32_t found = 0;
-    int status = 0;
     if (start >= end) return 0;
     r->n_map_events++;
     if (r->root_map) take_maps(r, &r->root_map, start, end, &found);
-    while (found && !status) {
+    while (found) {
         const struct fp_memray_map m = r->maps[found];
         r->maps[found].left = r->free_map;
         r->free_map = found;
         found = m.left;
         r->n_in_use--;
         const uint64_t from = m.start > start ? m.start : start, to = m.end < end ? m.end : end;
-        status = fp_heap_change(&r->f.heap, m.sum, -1, -(int64_t)(to - from));
-        if (!status) r->f.heap.sums[m.sum].values[FP_HEAP_LEFT] += (m.start < from) + (to < m.end);
-        if (!status) status = add_map(r, m.start, from, m.sum);
-        if (!status) status = add_map(r, to, m.end, m.sum);
-        if (!status && ++r->n_overlaps > MOST_OVERLAPS + 4 * r->n_map_events)
-            status = fp_memray_bad(r, "mappings overlap", "each address to be mapped once");
+        FP_TRY(fp_heap_change(&r->f.heap, m.sum, -1, -(int64_t)(to - from)));
+        r->f.heap.sums[m.sum].values[FP_HEAP_LEFT] += (m.start < from) + (to < m.end);
+        FP_TRY(add_map(r, m.start, from, m.sum));
+        FP_TRY(add_map(r, to, m.end, m.sum));
+        if (++r->n_overlaps > MOST_OVERLAPS + 4 * r->n_map_events)
+            return fp_memray_bad(r, "mappings overlap", "each address to be mapped once");
     }
-    return status;
+    return 0;
 }
 
 /* A free of one of the thread's last two allocations: it was temporary. */
@@ -281,23 +280,21 @@ static int allocate(struct fp_memray_reader *r, unsigned allocator, uint64_t add
     if (allocator != MMAP) return add_coming(r, address, size, sum);
     if (size > UINT64_MAX - address) return fp_memray_bad(r, "a mapping ends beyond 2^64", NULL);
     r->n_map_events++;
-    int status = fp_memray_settle(r);
-    if (!status) status = add_map(r, address, address + size, sum);
-    return status ? status : fp_heap_change(&r->f.heap, sum, 1, (int64_t)size);
+    FP_TRY(fp_memray_settle(r));
+    FP_TRY(add_map(r, address, address + size, sum));
+    return fp_heap_change(&r->f.heap, sum, 1, (int64_t)size);
 }
 
 int fp_memray_event(struct fp_memray_reader *r, unsigned allocator, uint64_t address, uint64_t size) {
-    int status;
     if (!r->current) return fp_memray_bad(r, "an allocation before the first thread", NULL);
     if (allocator < PYMALLOC_FREE || allocator > MUNMAP) return fp_memray_bad(r, "the allocator", "1 to 15");
     if (size > INT64_MAX) return fp_memray_bad(r, "the size of an allocation", "less than 2^63");
     switch (allocator) {
         case PYMALLOC_FREE:
-        case FREE:
-            if ((status = check_temporary(r, address, size, 0))) return status;
-            return add_coming(r, address, 0, 0);
+        case FREE: FP_TRY(check_temporary(r, address, size, 0)); return add_coming(r, address, 0, 0);
         case MUNMAP:
-            if ((status = check_temporary(r, address, size, 1)) || (status = fp_memray_settle(r))) return status;
+            FP_TRY(check_temporary(r, address, size, 1));
+            FP_TRY(fp_memray_settle(r));
             return unmap(r, address, size > UINT64_MAX - address ? UINT64_MAX : address + size);
         default: return allocate(r, allocator, address, size);
     }

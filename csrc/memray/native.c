@@ -146,8 +146,7 @@ int fp_memray_want(struct fp_memray_reader *r) {
 static uint32_t way_of_native(struct fp_memray_reader *r, uint64_t number, uint32_t epoch) {
     uint32_t n = 0;
     for (uint32_t at = (uint32_t)number; at; at = r->natives[at].caller) {
-        fp_array_room(&r->native_way, &r->cap_native_way, (uint64_t)n + 1, sizeof *r->native_way);
-        r->native_way[n++] = fp_table_find(&r->wanted_keys, (uint32_t[2]){at, epoch});
+        FP_PUSH(r->native_way, n, r->cap_native_way) = fp_table_find(&r->wanted_keys, (uint32_t[2]){at, epoch});
     }
     return n;
 }

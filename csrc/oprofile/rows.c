@@ -175,9 +175,8 @@ int fp_oprofile_rows(struct fp_oprofile_reader *r, struct fp_batch *out, struct 
         const uint64_t key = r->entries[r->next].key;
         const uint64_t position = (r->to ? key >> 32 : key) + r->from_shift;
         const uint64_t target = (key & UINT32_MAX) + r->to_shift;
-        int status = move_to(r, r->from, position, &here, &function);
-        if (!status && r->to) status = move_to(r, r->to, target, &there, &callee);
-        if (status) return status;
+        FP_TRY(move_to(r, r->from, position, &here, &function));
+        if (r->to) FP_TRY(move_to(r, r->to, target, &there, &callee));
         const uint32_t i = out->n;
         int64_t *values = out->values + i;
         for (uint32_t k = 0; k < r->n_values; k++) values[(size_t)k * out->cap] = 0;

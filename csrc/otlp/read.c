@@ -216,8 +216,8 @@ void fp_otlp_look_at_sample(struct fp_otlp_evidence *e, const struct fp_wire_fie
 
 static void new_message(struct fp_otlp_reader *r, uint64_t at) {
     if (r->n_messages && r->walk.form == FP_OTLP_PLAIN) r->messages[r->n_messages - 1].end = at;
-    fp_array_zeroed(&r->messages, &r->caps.cap_messages, (uint64_t)r->n_messages + 1, sizeof *r->messages);
-    r->messages[r->n_messages++] = (struct fp_otlp_message){.start = at, .end = UINT64_MAX};
+    FP_PUSH(r->messages, r->n_messages, r->caps.cap_messages) =
+        (struct fp_otlp_message){.start = at, .end = UINT64_MAX};
 }
 
 /* A field of ProfilesData begins.  Messages that follow one another without lengths are

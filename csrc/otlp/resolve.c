@@ -15,10 +15,9 @@ static int string_of(struct fp_otlp_reader *r, uint64_t index, uint64_t at, uint
 
 static int resolve_attribute(struct fp_otlp_reader *r, struct fp_otlp_attribute *a, struct fp_err *err) {
     uint32_t key = 0, unit = 0;
-    int status = a->has_key ? 0 : string_of(r, a->key, a->at, &key, err);
-    if (!status) status = string_of(r, a->unit, a->at, &unit, err);
-    if (!status && a->kind == FP_OTLP_INDEX) status = string_of(r, a->raw, a->at, &a->string, err);
-    if (status) return status;
+    FP_TRY(a->has_key ? 0 : string_of(r, a->key, a->at, &key, err));
+    FP_TRY(string_of(r, a->unit, a->at, &unit, err));
+    if (a->kind == FP_OTLP_INDEX) FP_TRY(string_of(r, a->raw, a->at, &a->string, err));
     if (!a->has_key) a->key = key;
     a->unit = unit;
     if (a->kind == FP_OTLP_INDEX) a->kind = FP_OTLP_TEXT;
@@ -30,11 +29,8 @@ static int resolve_attribute(struct fp_otlp_reader *r, struct fp_otlp_attribute 
 }
 
 int fp_otlp_resolve_strings(struct fp_otlp_reader *r, struct fp_err *err) {
-    int status;
-    for (uint32_t i = 0; i < r->current.n_attributes; i++)
-        if ((status = resolve_attribute(r, &r->current.attributes[i], err))) return status;
-    for (uint32_t i = 0; i < r->current.n_own; i++)
-        if ((status = resolve_attribute(r, &r->current.own[i], err))) return status;
+    for (uint32_t i = 0; i < r->current.n_attributes; i++) FP_TRY(resolve_attribute(r, &r->current.attributes[i], err));
+    for (uint32_t i = 0; i < r->current.n_own; i++) FP_TRY(resolve_attribute(r, &r->current.own[i], err));
     return 0;
 }
 
@@ -92,10 +88,9 @@ static uint32_t narrow(struct fp_otlp_reader *r, int64_t v) {
 static int resolve_function(struct fp_otlp_reader *r, const struct fp_otlp_function *f, uint32_t object,
                             uint32_t *function, struct fp_err *err) {
     uint32_t name, system_name, filename;
-    int status = string_of(r, f->name, f->entry.at, &name, err);
-    if (!status) status = string_of(r, f->system_name, f->entry.at, &system_name, err);
-    if (!status) status = string_of(r, f->filename, f->entry.at, &filename, err);
-    if (status) return status;
+    FP_TRY(string_of(r, f->name, f->entry.at, &name, err));
+    FP_TRY(string_of(r, f->system_name, f->entry.at, &system_name, err));
+    FP_TRY(string_of(r, f->filename, f->entry.at, &filename, err));
     *function = 0;
     if (!name && !system_name && !filename && !f->line) return 0;
     *function =
@@ -176,9 +171,8 @@ static void profile_attribute(struct fp_otlp_reader *r, uint32_t index, const st
 /* Finds or adds the value column of a profile. */
 static int resolve_type(struct fp_otlp_reader *r, struct fp_otlp_profile *p, struct fp_err *err) {
     uint32_t row[2];
-    int status = string_of(r, p->type.type, p->at, &row[0], err);
-    if (!status) status = string_of(r, p->type.unit, p->at, &row[1], err);
-    if (status) return status;
+    FP_TRY(string_of(r, p->type.type, p->at, &row[0], err));
+    FP_TRY(string_of(r, p->type.unit, p->at, &row[1], err));
     if (!row[0]) row[0] = r->words.value;
     const uint32_t id = fp_table_intern(&r->types, row);
     if (id > FP_OTLP_MOST_TYPES)
@@ -190,9 +184,9 @@ static int resolve_type(struct fp_otlp_reader *r, struct fp_otlp_profile *p, str
 
 static int resolve_period(struct fp_otlp_reader *r, const struct fp_otlp_profile *p, struct fp_err *err) {
     uint32_t type, unit;
-    int status = string_of(r, p->period_type.type, p->at, &type, err);
-    if (!status) status = string_of(r, p->period_type.unit, p->at, &unit, err);
-    if (status || !p->has_period_type || !p->period) return status;
+    FP_TRY(string_of(r, p->period_type.type, p->at, &type, err));
+    FP_TRY(string_of(r, p->period_type.unit, p->at, &unit, err));
+    if (!p->has_period_type || !p->period) return 0;
     if (r->pprof.has_period) {
         r->stats.other_periods +=
             p->period != r->pprof.period || type != r->pprof.period_type || unit != r->pprof.period_unit;
@@ -206,34 +200,30 @@ static int resolve_period(struct fp_otlp_reader *r, const struct fp_otlp_profile
 }
 
 static int resolve_profile(struct fp_otlp_reader *r, struct fp_otlp_profile *p, struct fp_err *err) {
-    int status = resolve_type(r, p, err);
-    if (!status) status = resolve_period(r, p, err);
-    for (uint32_t i = 0; !status && i < p->n; i++) {
+    FP_TRY(resolve_type(r, p, err));
+    FP_TRY(resolve_period(r, p, err));
+    for (uint32_t i = 0; i < p->n; i++) {
         const struct fp_otlp_attribute *a;
         const uint32_t index = r->current.lists[p->first + i];
-        status = attribute_of(r, index, p->at, &a, err);
+        FP_TRY(attribute_of(r, index, p->at, &a, err));
         if (a) profile_attribute(r, index, a);
     }
-    for (uint32_t i = 0; !status && i < p->n_comments; i++) {
+    for (uint32_t i = 0; i < p->n_comments; i++) {
         uint32_t *comment = &r->current.lists[p->comments + i];
-        status = string_of(r, *comment, p->at, comment, err);
+        FP_TRY(string_of(r, *comment, p->at, comment, err));
     }
-    return status;
+    return 0;
 }
 
 int fp_otlp_resolve(struct fp_otlp_reader *r, struct fp_err *err) {
-    int status;
-    for (uint32_t i = 0; i < r->tables.n_mappings; i++)
-        if ((status = resolve_mapping(r, &r->tables.mappings[i], err))) return status;
-    for (uint32_t i = 0; i < r->tables.n_locations; i++)
-        if ((status = resolve_location(r, &r->tables.locations[i], err))) return status;
+    for (uint32_t i = 0; i < r->tables.n_mappings; i++) FP_TRY(resolve_mapping(r, &r->tables.mappings[i], err));
+    for (uint32_t i = 0; i < r->tables.n_locations; i++) FP_TRY(resolve_location(r, &r->tables.locations[i], err));
     for (uint32_t i = 0; i < r->tables.n_functions; i++) { /* also those that no location refers to */
         const struct fp_otlp_function *f = &r->tables.functions[i];
         uint32_t id;
-        if ((status = string_of(r, f->name, f->entry.at, &id, err)) ||
-            (status = string_of(r, f->system_name, f->entry.at, &id, err)) ||
-            (status = string_of(r, f->filename, f->entry.at, &id, err)))
-            return status;
+        FP_TRY(string_of(r, f->name, f->entry.at, &id, err));
+        FP_TRY(string_of(r, f->system_name, f->entry.at, &id, err));
+        FP_TRY(string_of(r, f->filename, f->entry.at, &id, err));
     }
     fp_array_room(&r->tables.nodes, &r->tables.cap_nodes, r->tables.n_stacks, sizeof *r->tables.nodes);
     for (uint32_t i = 0; i < r->tables.n_stacks; i++) {
@@ -241,8 +231,7 @@ int fp_otlp_resolve(struct fp_otlp_reader *r, struct fp_err *err) {
         FP_TRY(check_stack(r, &r->tables.stacks[i], err));
     }
     r->pprof.n_comments = 0;
-    for (uint32_t i = 0; i < r->current.n_profiles; i++)
-        if ((status = resolve_profile(r, &r->current.profiles[i], err))) return status;
+    for (uint32_t i = 0; i < r->current.n_profiles; i++) FP_TRY(resolve_profile(r, &r->current.profiles[i], err));
     for (uint32_t i = 0; i < r->scan.n_scopes; i++)
         for (uint32_t k = 0; k < r->scan.scopes[i].n; k++) {
             const struct fp_otlp_attribute *a = &r->current.own[r->scan.scopes[i].first + k];

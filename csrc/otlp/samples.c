@@ -83,8 +83,7 @@ static int new_labels(struct fp_otlp_reader *r, const struct fp_otlp_sample *s, 
             fp_otlp_check_index(r, v, r->current.n_attributes, s->at, "an index into the attribute table", err);
         if (known < 0) return known;
         if (!known) return FP_E_MALFORMED;
-        fp_array_room(&r->tables.path, &r->tables.cap_path, (uint64_t)n + 1, 4);
-        r->tables.path[n++] = (uint32_t)v;
+        FP_PUSH(r->tables.path, n, r->tables.cap_path) = (uint32_t)v;
     }
     if (status) return fp_fail(err, FP_E_MALFORMED, s->at, "an attribute of a sample is malformed");
     if (s->link || r->tables.n_links) {
@@ -116,9 +115,7 @@ static int labels_of(struct fp_otlp_reader *r, const struct fp_otlp_sample *s, s
     const uint32_t set = fp_strings_intern(&r->rows.label_sets, r->rows.key.p, r->rows.key.n);
     fp_array_room(&r->rows.labels, &r->rows.cap_labels, (uint64_t)set + 1, sizeof *r->rows.labels);
     if (set == before) r->rows.labels[set] = (struct fp_otlp_labels){FP_NO_ID, 0};
-    if (r->rows.labels[set].chain == FP_NO_ID) {
-        FP_TRY(new_labels(r, s, &r->rows.labels[set], err));
-    }
+    if (r->rows.labels[set].chain == FP_NO_ID) FP_TRY(new_labels(r, s, &r->rows.labels[set], err));
     *labels = r->rows.labels[set];
     return 0;
 }
@@ -211,8 +208,7 @@ static int observations(struct fp_otlp_reader *r, struct fp_otlp_cursor *c, stru
     uint64_t v;
     int status;
     while ((status = fp_wire_next_number(&list, &v)) > 0) {
-        fp_array_room(&c->values, &c->cap_values, (uint64_t)n + 1, 8);
-        c->values[n++] = (int64_t)v;
+        FP_PUSH(c->values, n, c->cap_values) = (int64_t)v;
     }
     if (status) return fp_fail(err, FP_E_MALFORMED, s->at, "a value of a sample is malformed");
     if (n_bytes % 8) return fp_fail(err, FP_E_MALFORMED, s->at, "a timestamp of a sample is malformed");

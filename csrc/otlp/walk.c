@@ -166,10 +166,7 @@ static void skip_samples(const struct fp_otlp_walk *w, struct fp_window *in) {
 
 int fp_otlp_next(struct fp_otlp_walk *w, struct fp_window *in, struct fp_wire_field *f, struct fp_err *err) {
     for (;;) {
-        if (FP_UNLIKELY(w->skip)) {
-            const int status = pass_over(w, in, err);
-            if (status) return status;
-        }
+        if (FP_UNLIKELY(w->skip)) FP_TRY(pass_over(w, in, err));
         if (fp_otlp_inside(w) == FP_OTLP_PROFILE && !(w->wanted[FP_OTLP_PROFILE] >> FP_OTLP_SAMPLE & 1))
             skip_samples(w, in);
         const uint64_t at = in->base + in->pos;
@@ -181,9 +178,7 @@ int fp_otlp_next(struct fp_otlp_walk *w, struct fp_window *in, struct fp_wire_fi
             return w->depth == 1 ? FP_DONE : cut_short(w, in, at, err);
         }
         w->at = at;
-        if (w->form == FP_OTLP_GROUPED) {
-            FP_TRY(group(w, in));
-        }
+        if (w->form == FP_OTLP_GROUPED) FP_TRY(group(w, in));
         const int used = fp_wire_read_head(in->p + in->pos, in->p + in->n, f);
         int status = 0;
         if (FP_UNLIKELY(used == FP_WIRE_CUT)) {

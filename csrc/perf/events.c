@@ -43,8 +43,7 @@ static int agree(const struct fp_perf_event *a, const struct fp_perf_event *b) {
 }
 
 int fp_perf_add_event(struct fp_perf_reader *r, const struct fp_perf_attr *attr) {
-    fp_array_zeroed(&r->events.list, &r->events.cap, (uint64_t)r->events.n + 1, sizeof *r->events.list);
-    struct fp_perf_event *e = &r->events.list[r->events.n];
+    struct fp_perf_event *e = FP_AT(r->events.list, r->events.cap, r->events.n);
     *e = (struct fp_perf_event){.attr = *attr, .column = FP_PERF_NO_COLUMN};
     lay_out(e);
     r->events.n++;

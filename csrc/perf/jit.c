@@ -11,8 +11,7 @@ static void set_next(struct fp_perf_reader *r) {
 }
 
 int fp_perf_give_codes(struct fp_perf_reader *r, const struct fp_jitdump_code *codes, uint64_t n) {
-    fp_array_room(&r->dumps.list, &r->dumps.cap, (uint64_t)r->dumps.n + 1, sizeof *r->dumps.list);
-    r->dumps.list[r->dumps.n++] = (struct fp_perf_dump){codes, n, r->dumps.pid, r->dumps.name};
+    FP_PUSH(r->dumps.list, r->dumps.n, r->dumps.cap) = (struct fp_perf_dump){codes, n, r->dumps.pid, r->dumps.name};
     set_next(r);
     return 0;
 }

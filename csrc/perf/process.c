@@ -95,8 +95,7 @@ void fp_perf_thread_of(struct fp_perf_reader *r, const struct fp_perf_sample *s,
 int fp_perf_build_id(struct fp_perf_reader *r, uint32_t name, uint32_t build_id) {
     const uint32_t without[] = {name, 0};
     r->counts.late_build_ids += fp_table_find(&r->model->objects, without) != 0;
-    fp_array_zeroed(&r->maps.build_ids, &r->maps.cap_build_ids, (uint64_t)name + 1, sizeof *r->maps.build_ids);
-    r->maps.build_ids[name] = build_id;
+    *FP_AT(r->maps.build_ids, r->maps.cap_build_ids, name) = build_id;
     return 0;
 }
 

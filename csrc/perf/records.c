@@ -389,9 +389,7 @@ int fp_perf_feed(struct fp_perf_reader *r, struct fp_window *in, struct fp_batch
             r->feed.ending = r->feed.is_due = 1;
             status = NEXT;
         }
-        if (status == FP_DONE && r->feed.ending && fp_perf_by_branches(r)) {
-            FP_TRY(fp_perf_branch_rows(r, out));
-        }
+        if (status == FP_DONE && r->feed.ending && fp_perf_by_branches(r)) FP_TRY(fp_perf_branch_rows(r, out));
         if (status != NEXT) return status;
     }
 }

@@ -270,10 +270,7 @@ int fp_perf_script_branches_feed(struct fp_perf_script_branches *r, struct fp_wi
                                  struct fp_err *err) {
     r->sums.most = r->most;
     for (;;) {
-        if (r->sums.next) {
-            const int status = fp_branches_rows(&r->sums, 0, out);
-            if (status) return status;
-        }
+        if (r->sums.next) FP_TRY(fp_branches_rows(&r->sums, 0, out));
         const size_t left = in->n - in->pos;
         const uint8_t *p = in->p + in->pos, *end = left ? memchr(p, '\n', left) : NULL;
         if (!end && !in->eof) return FP_MORE;

@@ -26,8 +26,7 @@ static void put(struct fp_perfetto_read *r, int64_t time, uint32_t track, uint32
 /* Adds a difference to those that the sequence wrote since its state was last cleared. */
 static void add_up(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, uint32_t track, double *value) {
     const uint32_t key[2] = {s->number, track}, row = fp_table_intern(&r->tracks.sum_keys, key);
-    fp_array_zeroed(&r->tracks.sums, &r->tracks.cap_sums, (uint64_t)row + 1, sizeof *r->tracks.sums);
-    struct fp_perfetto_sum *sum = &r->tracks.sums[row];
+    struct fp_perfetto_sum *sum = FP_AT(r->tracks.sums, r->tracks.cap_sums, row);
     if (sum->clears == s->clears) *value += sum->last;
     sum->clears = s->clears;
     sum->last = *value;

@@ -57,8 +57,7 @@ static int has_tid(const struct event *e) {
 /* ---- names ---- */
 
 uint32_t fp_perfetto_function_of(struct fp_perfetto_read *r, uint32_t name, uint32_t category) {
-    fp_array_zeroed(&r->calls.function_of, &r->calls.cap_functions, (uint64_t)name + 1, sizeof *r->calls.function_of);
-    struct fp_perfetto_function *known = &r->calls.function_of[name];
+    struct fp_perfetto_function *known = FP_AT(r->calls.function_of, r->calls.cap_functions, name);
     if (!known->function || known->category != category) {
         const uint32_t object = category ? fp_model_object(r->model, category, 0) : 0;
         uint32_t shown = name;
@@ -300,8 +299,7 @@ static int begin(struct fp_perfetto_read *r, const struct fp_perfetto_seq *s, co
                  uint32_t track) {
     const uint32_t function = function_of(r, s, e);
     uint32_t n = 0;
-    int status;
-    if (e->has_annotations && (status = take_arguments(r, s, e, time, track, 0, &n))) return status;
+    if (e->has_annotations) FP_TRY(take_arguments(r, s, e, time, track, 0, &n));
     fp_perfetto_put_record(r, time, track, n ? FP_PO_BEGIN_ARGS : FP_PO_BEGIN, function, 0);
     return n ? take_arguments(r, s, e, time, track, 1, &n) : 0;
 }

@@ -141,8 +141,7 @@ static int take_object(struct fp_perfetto_graph *g, struct fp_wire m) {
     g->heap_type = o.heap_type;
     const uint32_t row = row_of(&g->object_ids, g->last_id), first = g->n_references;
     class_of(g, o.class, &class);
-    fp_array_zeroed(&g->objects, &g->cap_objects, (uint64_t)row + 1, sizeof *g->objects);
-    if (g->objects[row].is_known) return 0;
+    if (FP_AT(g->objects, g->cap_objects, row)->is_known) return 0;
     const uint8_t by_class = o.fields.p == o.fields.end;
     FP_TRY(take_references(g, &o, m, by_class));
     g->objects[row] = (struct heap_object){.size = o.size,
@@ -172,9 +171,8 @@ static int take_class(struct fp_perfetto_read *r, struct fp_perfetto_graph *g, s
     struct class_fields f = {0};
     uint32_t row, above = 0;
     const uint32_t first = g->n_fields;
-    int status;
     if (fp_perfetto_fields(m, is_old ? &of_old_class : &of_class, &f) || f.size > INT64_MAX) return FP_E_MALFORMED;
-    if (!is_old && (status = take_class_fields(g, m))) return status;
+    if (!is_old) FP_TRY(take_class_fields(g, m));
     if (f.super) class_of(g, f.super, &above);
     struct heap_class *c = class_of(g, f.id, &row);
     const uint32_t text = fp_perfetto_text(r, f.name);

@@ -161,33 +161,30 @@ static void count_losses(struct fp_perfetto_read *r, struct fp_wire stats) {
 
 static int take_descriptions(struct fp_perfetto_read *r, struct fp_perfetto_packet *k) {
     int64_t pid, tid;
-    int status = 0;
-    if (fp_perfetto_has(k, FP_PF_TRACK)) status = fp_perfetto_descriptor(r, k);
-    if (!status && fp_perfetto_has(k, FP_PF_THREAD) && k->seq->valid)
-        status = fp_perfetto_thread_descriptor(r, k, k->message[FP_PF_THREAD], &pid, &tid);
-    if (!status && fp_perfetto_has(k, FP_PF_PROCESS))
-        status = fp_perfetto_process_descriptor(r, k, k->message[FP_PF_PROCESS], &pid);
-    if (!status && fp_perfetto_has(k, FP_PF_PROCESS_TREE)) status = fp_perfetto_process_tree(r, k);
-    if (!status && fp_perfetto_has(k, FP_PF_STATS)) count_losses(r, k->message[FP_PF_STATS]);
-    return status;
+    if (fp_perfetto_has(k, FP_PF_TRACK)) FP_TRY(fp_perfetto_descriptor(r, k));
+    if (fp_perfetto_has(k, FP_PF_THREAD) && k->seq->valid)
+        FP_TRY(fp_perfetto_thread_descriptor(r, k, k->message[FP_PF_THREAD], &pid, &tid));
+    if (fp_perfetto_has(k, FP_PF_PROCESS))
+        FP_TRY(fp_perfetto_process_descriptor(r, k, k->message[FP_PF_PROCESS], &pid));
+    if (fp_perfetto_has(k, FP_PF_PROCESS_TREE)) FP_TRY(fp_perfetto_process_tree(r, k));
+    if (fp_perfetto_has(k, FP_PF_STATS)) count_losses(r, k->message[FP_PF_STATS]);
+    return 0;
 }
 
 /* Reads a parsed packet.  0 or FP_E_MALFORMED. */
 static int take_packet(struct fp_perfetto_read *r, struct fp_perfetto_packet *k) {
     r->counts[FP_PERFETTO_N_PACKETS]++;
-    int status = take_state(r, k);
+    const int status = take_state(r, k);
     if (status) return status < 0 ? status : 0;
-    if ((status = take_time(r, k))) return status;
-    if (FP_LIKELY(fp_perfetto_has(k, FP_PF_EVENT))) {
-        if ((status = fp_perfetto_event(r, k))) return status;
-    }
+    FP_TRY(take_time(r, k));
+    if (FP_LIKELY(fp_perfetto_has(k, FP_PF_EVENT))) FP_TRY(fp_perfetto_event(r, k));
     if (!(k->has & ~(1u << FP_PF_INTERNED | 1u << FP_PF_FLAGS | 1u << FP_PF_SEQUENCE | 1u << FP_PF_TIME |
                      1u << FP_PF_EVENT | 1u << FP_PF_NONE)))
         return 0;
-    if ((status = take_descriptions(r, k))) return status;
-    if (fp_perfetto_has(k, FP_PF_FTRACE) && (status = fp_perfetto_ftrace(r, k))) return status;
-    if (fp_perfetto_has(k, FP_PF_FRAME) && (status = fp_perfetto_frame(r, k))) return status;
-    if (fp_perfetto_has(k, FP_PF_TASK) && (status = fp_perfetto_task(r, k))) return status;
+    FP_TRY(take_descriptions(r, k));
+    if (fp_perfetto_has(k, FP_PF_FTRACE)) FP_TRY(fp_perfetto_ftrace(r, k));
+    if (fp_perfetto_has(k, FP_PF_FRAME)) FP_TRY(fp_perfetto_frame(r, k));
+    if (fp_perfetto_has(k, FP_PF_TASK)) FP_TRY(fp_perfetto_task(r, k));
     r->counts[FP_PERFETTO_N_OTHER] += (uint64_t)fp_perfetto_has(k, FP_PF_OTHER);
     r->counts[FP_PERFETTO_N_ZSTD] += (uint64_t)fp_perfetto_has(k, FP_PF_ZSTD);
     return fp_perfetto_samples(r, k);

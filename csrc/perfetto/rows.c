@@ -37,9 +37,8 @@ static void give_lane(struct fp_perfetto_place *place, struct fp_perfetto_track 
 static int end_complete(struct fp_perfetto_read *r, uint32_t place, uint32_t lane, int64_t time, struct fp_batch *out) {
     const struct fp_perfetto_place *p = &r->places[place];
     if (lane >= p->n_lanes) return FP_DONE;
-    for (const struct fp_perfetto_lane *l = &p->lanes[lane]; l->n && l->calls[l->n - 1].end <= time;) {
+    for (const struct fp_perfetto_lane *l = &p->lanes[lane]; l->n && l->calls[l->n - 1].end <= time;)
         FP_TRY(fp_perfetto_end_call(r, place, lane, l->calls[l->n - 1].end, out));
-    }
     return FP_DONE;
 }
 
@@ -72,9 +71,8 @@ static int put_end(struct fp_perfetto_read *r, uint32_t place, struct fp_perfett
         r->counts[FP_PERFETTO_N_UNWOUND] += n > 1 ? n - 1 : 0;
         r->calls.to_close = n;
     }
-    for (; r->calls.to_close; r->calls.to_close--) {
+    for (; r->calls.to_close; r->calls.to_close--)
         FP_TRY(fp_perfetto_end_call(r, place, lane, (int64_t)r->rounds.time, out));
-    }
     if (!l->n) give_lane(p, track);
     return FP_DONE;
 }
@@ -129,10 +127,8 @@ static int put_call_record(struct fp_perfetto_read *r, struct fp_batch *out) {
     struct fp_perfetto_track *track = &r->tracks.list[r->rounds.tag];
     const uint32_t place = track->place - 1;
     uint32_t lane, thread;
-    int status;
     lane = r->places[place].is_lanes ? track->lane - 1 : 0;
-    if (record.op != FP_PO_ARGUMENT && (status = end_complete(r, place, lane, (int64_t)r->rounds.time, out)))
-        return status;
+    if (record.op != FP_PO_ARGUMENT) FP_TRY(end_complete(r, place, lane, (int64_t)r->rounds.time, out));
     switch (record.op) {
         case FP_PO_BEGIN:
         case FP_PO_BEGIN_ARGS:
@@ -153,9 +149,8 @@ static int put_call_record(struct fp_perfetto_read *r, struct fp_batch *out) {
 /* Ends all open complete calls.  FP_DONE, FP_FULL or FP_NEEDS. */
 static int end_all(struct fp_perfetto_read *r, struct fp_batch *out) {
     for (uint32_t place = 1; place < r->tracks.n_places; place++)
-        for (uint32_t lane = 0; lane < r->places[place].n_lanes; lane++) {
+        for (uint32_t lane = 0; lane < r->places[place].n_lanes; lane++)
             FP_TRY(end_complete(r, place, lane, INT64_MAX - 1, out));
-        }
     return FP_DONE;
 }
 

@@ -63,12 +63,10 @@ static int take_streaming(struct fp_perfetto_read *r, const struct fp_perfetto_p
 }
 
 int fp_perfetto_samples(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k) {
-    int status = 0;
     if (fp_perfetto_has(k, FP_PF_SYMBOLS) && r->feed.surveying && r->calls.stacks)
-        status = fp_perfetto_symbols(r, k->message[FP_PF_SYMBOLS]);
-    if (!status && fp_perfetto_has(k, FP_PF_SAMPLE)) status = take_sample(r, k);
-    if (!status && fp_perfetto_has(k, FP_PF_STREAMING)) status = take_streaming(r, k);
-    if (!status && fp_perfetto_has(k, FP_PF_HEAP)) status = fp_perfetto_heap(r, k);
-    if (!status && fp_perfetto_has(k, FP_PF_HEAP_GRAPH)) status = fp_perfetto_graph(r, k);
-    return status;
+        FP_TRY(fp_perfetto_symbols(r, k->message[FP_PF_SYMBOLS]));
+    if (fp_perfetto_has(k, FP_PF_SAMPLE)) FP_TRY(take_sample(r, k));
+    if (fp_perfetto_has(k, FP_PF_STREAMING)) FP_TRY(take_streaming(r, k));
+    if (fp_perfetto_has(k, FP_PF_HEAP)) FP_TRY(fp_perfetto_heap(r, k));
+    return fp_perfetto_has(k, FP_PF_HEAP_GRAPH) ? fp_perfetto_graph(r, k) : 0;
 }

@@ -274,12 +274,11 @@ void fp_perfetto_count_waits(struct fp_perfetto_read *r) {
 static int put_task(struct fp_perfetto_read *r, uint32_t track, uint64_t state, uint32_t *running,
                     struct fp_batch *out) {
     const uint32_t ran = *running ? *running - 1 : NO_TRACK;
-    int status = FP_DONE;
     if (state >= sizeof task_states / sizeof *task_states) state = 0;
-    if (state == TASK_RUNNING && ran && ran != track) status = set_state(r, ran, task_states[0], out);
-    if (!status && track) status = set_state(r, track, task_states[state], out);
-    if (!status && (state == TASK_RUNNING || ran == track)) *running = state == TASK_RUNNING ? track + 1 : 0;
-    return status;
+    if (state == TASK_RUNNING && ran && ran != track) FP_TRY(set_state(r, ran, task_states[0], out));
+    if (track) FP_TRY(set_state(r, track, task_states[state], out));
+    if (state == TASK_RUNNING || ran == track) *running = state == TASK_RUNNING ? track + 1 : 0;
+    return FP_DONE;
 }
 
 int fp_perfetto_put_sched(struct fp_perfetto_read *r, const struct fp_perfetto_record *record, struct fp_batch *out) {
@@ -293,11 +292,10 @@ int fp_perfetto_put_sched(struct fp_perfetto_read *r, const struct fp_perfetto_r
     if (record->op == FP_PO_TASK) return put_task(r, next, (uint64_t)record->extra, &s->running[cpu], out);
     const uint32_t ran = s->running[cpu] ? s->running[cpu] - 1 : NO_TRACK;
     if (prev == UNKNOWN) prev = ran;
-    int status = FP_DONE;
     /* the switch to another thread, or away from this one, was lost */
-    if (ran && ran != prev && ran != next) status = set_state(r, ran, none, out);
-    if (!status && prev && prev != next) status = set_state(r, prev, reason_of((uint64_t)record->extra >> 32), out);
-    if (!status && next) status = set_state(r, next, runs, out);
-    if (!status) s->running[cpu] = next + 1;
-    return status;
+    if (ran && ran != prev && ran != next) FP_TRY(set_state(r, ran, none, out));
+    if (prev && prev != next) FP_TRY(set_state(r, prev, reason_of((uint64_t)record->extra >> 32), out));
+    if (next) FP_TRY(set_state(r, next, runs, out));
+    s->running[cpu] = next + 1;
+    return FP_DONE;
 }

@@ -122,11 +122,10 @@ static int frame_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, uint6
     const uint32_t message = fp_perfetto_id(&s->ids[FP_PK_FRAME], iid);
     uint32_t mapping = 0, object = 0, build_id = 0, name = 0;
     struct interned_frame f = {0};
-    int status;
     if ((*frame = fp_perfetto_id(&s->ids[FP_PK_FRAMES], iid))) return 0;
     if (message) {
         if (fp_perfetto_fields(kept(r, message), &of_frame, &f)) return FP_E_MALFORMED;
-        if ((status = mapping_of(r, s, f.mapping, &mapping, &object, &build_id))) return status;
+        FP_TRY(mapping_of(r, s, f.mapping, &mapping, &object, &build_id));
         name = fp_perfetto_id(&s->ids[FP_PK_FUNCTION], f.name);
     }
     const uint32_t key[3] = {build_id, (uint32_t)f.pc, (uint32_t)(f.pc >> 32)};
@@ -149,14 +148,14 @@ int fp_perfetto_chain_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, 
     const uint32_t message = fp_perfetto_id(&s->ids[FP_PK_CALLSTACK], iid);
     uint32_t frame;
     uint64_t id;
-    int more, status;
+    int more;
     *chain = 0;
     if (!message) return 0;
     if ((*chain = fp_perfetto_id(&s->ids[FP_PK_CHAINS], iid))) return 1;
     struct fp_wire_list ids = fp_wire_list_of(kept(r, message), &of_stack, 2);
     t->chain.n = 0;
     while ((more = fp_wire_list_next(&ids, &id)) > 0) {
-        if ((status = frame_of(r, s, id, &frame))) return status;
+        FP_TRY(frame_of(r, s, id, &frame));
         uint8_t code[10];
         fp_buf_put(&t->chain, code, (size_t)(fp_varint(code, frame) - code));
     }
@@ -182,8 +181,7 @@ uint32_t fp_perfetto_stack(struct fp_perfetto_read *r, uint32_t chain) {
     const uint8_t *p = fp_string(&t->chains, chain, &n);
     for (const uint8_t *const end = p + n; p < end; node = fp_model_stack(r->model, node, (uint32_t)frame))
         p = fp_varint_read(p, &frame);
-    fp_array_room(&t->made, &t->cap_made, (uint64_t)t->n_made + 1, sizeof *t->made);
-    t->made[t->n_made++] = chain;
+    FP_PUSH(t->made, t->n_made, t->cap_made) = chain;
     t->nodes[chain] = node + 1;
     return node;
 }
@@ -233,13 +231,12 @@ int fp_perfetto_symbols(struct fp_perfetto_read *r, struct fp_wire message) {
     struct fp_wire part;
     uint64_t address;
     uint32_t lines;
-    int status;
     if (fp_perfetto_fields(message, &of_module, &m)) return FP_E_MALFORMED;
     const uint32_t build_id = m.id.p == m.id.end ? 0 : build_id_of(r, m.id.p, (size_t)(m.id.end - m.id.p));
     const uint32_t name = fp_perfetto_text(r, m.path);
     const uint32_t object = fp_model_object(r->model, name, build_id);
     while (build_id && fp_perfetto_part(&message, 3, &part)) {
-        if ((status = take_lines(r, object, part, &address, &lines))) return status;
+        FP_TRY(take_lines(r, object, part, &address, &lines));
         if (!lines) continue;
         const uint32_t key[3] = {build_id, (uint32_t)address, (uint32_t)(address >> 32)};
         const uint32_t row = fp_table_intern(&t->symbols, key);

@@ -138,9 +138,9 @@ int fp_perfetto_interned(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, 
                                     FP_PK_SOURCE,
                                     FP_PK_MAPPING};
     struct fp_wire_field f;
-    int kind, status;
+    int kind;
     while ((kind = fp_wire_read(&data, &of_data, NULL, &f, NULL)) > 0)
-        if ((status = intern(r, s, kinds[f.number], fp_wire_inside(&f)))) return status;
+        FP_TRY(intern(r, s, kinds[f.number], fp_wire_inside(&f)));
     return kind ? FP_E_MALFORMED : 0;
 }
 

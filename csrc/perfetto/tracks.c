@@ -127,8 +127,7 @@ static int take_counter(struct fp_perfetto_read *r, uint32_t track, struct fp_wi
 int fp_perfetto_descriptor(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k) {
     struct descriptor d;
     int64_t pid, tid;
-    int status = take_descriptor(&d, k->message[FP_PF_TRACK]);
-    if (status) return status;
+    FP_TRY(take_descriptor(&d, k->message[FP_PF_TRACK]));
     if (!(d.has >> 1 & 1)) {
         r->counts[FP_PERFETTO_N_OTHER]++;
         return 0;
@@ -139,18 +138,18 @@ int fp_perfetto_descriptor(struct fp_perfetto_read *r, const struct fp_perfetto_
     if (name) t->name = name;
     if (d.parent) t->parent = d.parent;
     if (d.counter.p) {
-        if ((status = take_counter(r, track, d.counter))) return status;
+        FP_TRY(take_counter(r, track, d.counter));
         d.name.p = d.name.end; /* not that of a thread or process */
     }
     if (d.thread.p) {
-        if ((status = fp_perfetto_thread_descriptor(r, k, d.thread, &pid, &tid))) return status;
+        FP_TRY(fp_perfetto_thread_descriptor(r, k, d.thread, &pid, &tid));
         r->tracks.list[track].pid = pid;
         r->tracks.list[track].tid = tid;
         name_process(r, pid, tid, d.name, FP_PN_TRACK);
         return 0;
     }
     if (!d.process.p) return 0;
-    if ((status = fp_perfetto_process_descriptor(r, k, d.process, &pid))) return status;
+    FP_TRY(fp_perfetto_process_descriptor(r, k, d.process, &pid));
     r->tracks.list[track].pid = pid;
     name_process(r, pid, -1, d.name, FP_PN_TRACK);
     return 0;
@@ -173,9 +172,9 @@ static int take_process(struct fp_perfetto_read *r, const struct fp_perfetto_pac
 int fp_perfetto_process_tree(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k) {
     struct fp_wire tree = k->message[FP_PF_PROCESS_TREE];
     struct fp_wire_field f;
-    int kind, status;
+    int kind;
     while ((kind = fp_wire_read(&tree, &of_tree, NULL, &f, NULL)) > 0)
-        if ((status = take_process(r, k, fp_wire_inside(&f), f.number == 2))) return status;
+        FP_TRY(take_process(r, k, fp_wire_inside(&f), f.number == 2));
     return kind ? FP_E_MALFORMED : 0;
 }
 

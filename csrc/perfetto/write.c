@@ -149,8 +149,7 @@ static void put_interned(struct fp_buf *b, uint32_t field, uint64_t iid, const v
 
 /* The category of a function, a string, or 0. */
 static uint32_t category_of(struct fp_perfetto *w, uint32_t function) {
-    fp_array_zeroed(&w->categories, &w->cap_categories, (uint64_t)function + 1, sizeof *w->categories);
-    uint32_t *const known = &w->categories[function];
+    uint32_t *const known = FP_AT(w->categories, w->cap_categories, function);
     if (!*known) *known = fp_model_category(w->model, function) + 1;
     return *known - 1;
 }
@@ -374,8 +373,7 @@ int fp_perfetto_put(struct fp_perfetto *w, const struct fp_batch *b, struct fp_b
     for (; w->row < b->n; w->row++) {
         if (FP_UNLIKELY(out->n >= FP_DRAIN)) return FP_FULL;
         const uint32_t i = w->row, thread = b->thread[i], op = b->op[i];
-        fp_array_zeroed(&w->threads, &w->cap_threads, (uint64_t)thread + 1, sizeof *w->threads);
-        struct fp_perfetto_thread *t = &w->threads[thread];
+        struct fp_perfetto_thread *t = FP_AT(w->threads, w->cap_threads, thread);
         if (FP_UNLIKELY(!t->begun)) {
             w->new_thread = thread;
             return FP_NEEDS;

@@ -62,8 +62,7 @@ static int take_name(struct fp_pgo_fdata *r, struct fp_pgo_line *t, uint32_t *to
     uint32_t n = 0;
     for (; p != t->stop && *p != ' '; p++) {
         if (*p == '\\' && t->stop - p > 1) p++;
-        fp_array_room(&r->name, &r->cap_name, (uint64_t)n + 1, 1);
-        r->name[n++] = *p;
+        FP_PUSH(r->name, n, r->cap_name) = *p;
     }
     t->p = p;
     *to = n ? fp_strings_intern(&r->model->strings, r->name, n) : 0;

@@ -222,8 +222,7 @@ static int comments(struct fp_pprof_reader *r, const struct fp_window *in, const
     uint64_t index;
     int status;
     while ((status = fp_wire_next_number(&list, &index)) > 0) {
-        fp_array_zeroed(&r->comments, &r->feed.cap_comments, (uint64_t)r->n_comments + 1, sizeof *r->comments);
-        r->comments[r->n_comments++] = index;
+        FP_PUSH(r->comments, r->n_comments, r->feed.cap_comments) = index;
     }
     return status ? fp_pprof_bad_entry(r, fp_pprof_offset(in, list.p), "a comment is malformed", err) : 0;
 }

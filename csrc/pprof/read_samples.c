@@ -30,9 +30,8 @@ static int stack_of(struct fp_pprof_reader *r, const struct sample *s, uint32_t 
         *stack = r->caches.chain_stacks[chain];
         return 0;
     }
-    fp_array_zeroed(&r->caches.chain_stacks, &r->caches.cap_chain_stacks, (uint64_t)chain + 1,
-                    sizeof *r->caches.chain_stacks);
-    r->caches.chain_stacks[chain] = FP_NO_ID; /* remains if the list is malformed, so the error repeats */
+    *FP_AT(r->caches.chain_stacks, r->caches.cap_chain_stacks, chain) =
+        FP_NO_ID; /* remains if the list is malformed, so the error repeats */
     struct fp_wire list = {s->chain, s->chain + s->chain_n};
     uint32_t depth = 0;
     uint64_t id;
@@ -42,9 +41,7 @@ static int stack_of(struct fp_pprof_reader *r, const struct sample *s, uint32_t 
         if (!place)
             return fp_fail_got(err, FP_E_MALFORMED, s->at, "the location of a sample", FP_GOT_UNSIGNED, id,
                                "the id of a location", 0);
-        fp_array_zeroed(&r->sample.chain_frames, &r->sample.cap_chain_frames, (uint64_t)depth + 1,
-                        sizeof *r->sample.chain_frames);
-        r->sample.chain_frames[depth++] = r->tables.frames[place - 1];
+        FP_PUSH(r->sample.chain_frames, depth, r->sample.cap_chain_frames) = r->tables.frames[place - 1];
     }
     if (status) return fp_fail(err, FP_E_MALFORMED, s->at, "a location id of a sample is malformed");
     uint32_t node = 0;
@@ -73,9 +70,7 @@ static int labels_of(struct fp_pprof_reader *r, const struct sample *s, uint32_t
         *chain = r->caches.label_chains[set];
         return 0;
     }
-    fp_array_zeroed(&r->caches.label_chains, &r->caches.cap_label_chains, (uint64_t)set + 1,
-                    sizeof *r->caches.label_chains);
-    r->caches.label_chains[set] = FP_NO_ID; /* as with chain_stacks */
+    *FP_AT(r->caches.label_chains, r->caches.cap_label_chains, set) = FP_NO_ID; /* as with chain_stacks */
     struct fp_wire message = {s->set, s->set + s->set_n};
     struct fp_wire_field f;
     uint32_t count = 0;
@@ -88,10 +83,9 @@ static int labels_of(struct fp_pprof_reader *r, const struct sample *s, uint32_t
     while (count-- > 0) {
         const struct fp_pprof_label *l = &r->sample.labels[count];
         uint32_t key, text, unit;
-        int status = fp_pprof_resolve_string(r, l->key, s->at, &key, err);
-        if (!status) status = fp_pprof_resolve_string(r, l->string, s->at, &text, err);
-        if (!status) status = fp_pprof_resolve_string(r, l->unit, s->at, &unit, err);
-        if (status) return status;
+        FP_TRY(fp_pprof_resolve_string(r, l->key, s->at, &key, err));
+        FP_TRY(fp_pprof_resolve_string(r, l->string, s->at, &text, err));
+        FP_TRY(fp_pprof_resolve_string(r, l->unit, s->at, &unit, err));
         first = fp_model_label(r->model, first, key, text, l->number, unit);
     }
     *chain = r->caches.label_chains[set] = first;

@@ -101,8 +101,7 @@ static int take_line(struct fp_pprof_reader *r, const struct fp_wire_field *entr
     struct fp_wire message = fp_wire_inside(entry);
     struct fp_wire_field f;
     if (read_entry(r, &message, FP_PPROF_LINE, &l, &f)) return FP_E_MALFORMED;
-    fp_array_zeroed(&r->tables.lines, &r->tables.cap_lines, (uint64_t)r->tables.n_lines + 1, sizeof l);
-    r->tables.lines[r->tables.n_lines++] = l;
+    FP_PUSH(r->tables.lines, r->tables.n_lines, r->tables.cap_lines) = l;
     return 0;
 }
 
@@ -130,9 +129,8 @@ int fp_pprof_take_location(struct fp_pprof_reader *r, const struct fp_window *in
 }
 
 int fp_pprof_take_string(struct fp_pprof_reader *r, const struct fp_wire_field *entry, struct fp_err *err) {
-    if (!r->tables.n_strings && entry->n) {
+    if (!r->tables.n_strings && entry->n)
         FP_TRY(fp_pprof_bad_entry(r, r->feed.field_at, "the first string is not empty", err));
-    }
     fp_array_zeroed(&r->tables.strings, &r->tables.cap_strings, (uint64_t)r->tables.n_strings + 1,
                     sizeof *r->tables.strings);
     uint32_t id = fp_strings_intern(&r->model->strings, entry->p, entry->n);
@@ -179,9 +177,8 @@ static int only_names(struct fp_pprof_reader *r, const struct fp_pprof_mapping *
 
 static int resolve_mapping(struct fp_pprof_reader *r, struct fp_pprof_mapping *m, struct fp_err *err) {
     uint32_t filename, build_id;
-    int status = fp_pprof_resolve_string(r, m->filename, m->at, &filename, err);
-    if (!status) status = fp_pprof_resolve_string(r, m->build_id, m->at, &build_id, err);
-    if (status) return status;
+    FP_TRY(fp_pprof_resolve_string(r, m->filename, m->at, &filename, err));
+    FP_TRY(fp_pprof_resolve_string(r, m->build_id, m->at, &build_id, err));
     const int only_name = only_names(r, m, &filename);
     m->object = filename || build_id ? fp_model_object(r->model, filename, build_id) : 0;
     if (only_name && m == r->tables.mappings) r->program = filename;
@@ -202,10 +199,9 @@ static uint32_t narrow(struct fp_pprof_reader *r, int64_t v) {
 /* The strings of a function, as ids of the model. */
 static int function_strings(struct fp_pprof_reader *r, const struct fp_pprof_function *f, uint32_t *name,
                             uint32_t *system_name, uint32_t *filename, struct fp_err *err) {
-    int status = fp_pprof_resolve_string(r, f->name, f->at, name, err);
-    if (!status) status = fp_pprof_resolve_string(r, f->system_name, f->at, system_name, err);
-    if (!status) status = fp_pprof_resolve_string(r, f->filename, f->at, filename, err);
-    return status;
+    FP_TRY(fp_pprof_resolve_string(r, f->name, f->at, name, err));
+    FP_TRY(fp_pprof_resolve_string(r, f->system_name, f->at, system_name, err));
+    return fp_pprof_resolve_string(r, f->filename, f->at, filename, err);
 }
 
 /* The function with this id of the file, as a function of the model in `object`.  A line refers to it in the location
@@ -263,7 +259,6 @@ static int name_functions_by_location(struct fp_pprof_reader *r, struct fp_err *
 }
 
 int fp_pprof_resolve(struct fp_pprof_reader *r, struct fp_err *err) {
-    int status;
     r->feed.first_pass = r->feed.lost = 0;
     r->feed.skip = 0;
     if (!r->tables.n_strings && !r->lenient) return fp_fail(err, FP_E_MALFORMED, 0, "the string table is missing");
@@ -272,20 +267,16 @@ int fp_pprof_resolve(struct fp_pprof_reader *r, struct fp_err *err) {
         return fp_fail(err, FP_E_MALFORMED, r->feed.samples_at, "there are samples but no sample types");
     uint64_t *own[] = {&r->period_type, &r->period_unit,         &r->drop_frames,
                        &r->keep_frames, &r->default_sample_type, &r->doc_url};
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if ((status = resolve_own(r, own[i], err))) return status;
-    for (uint32_t i = 0; i < r->n_comments; i++)
-        if ((status = resolve_own(r, &r->comments[i], err))) return status;
-    for (uint32_t i = 0; i < 2 * r->n_types; i++)
-        if ((status = resolve_own(r, &r->types[i], err))) return status;
-    for (uint32_t i = 0; i + 1 < r->tables.mapping_ids.n; i++)
-        if ((status = resolve_mapping(r, &r->tables.mappings[i], err))) return status;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) FP_TRY(resolve_own(r, own[i], err));
+    for (uint32_t i = 0; i < r->n_comments; i++) FP_TRY(resolve_own(r, &r->comments[i], err));
+    for (uint32_t i = 0; i < 2 * r->n_types; i++) FP_TRY(resolve_own(r, &r->types[i], err));
+    for (uint32_t i = 0; i + 1 < r->tables.mapping_ids.n; i++) FP_TRY(resolve_mapping(r, &r->tables.mappings[i], err));
     FP_TRY(name_functions_by_location(r, err));
     uint32_t n = r->tables.location_ids.n;
     r->tables.frames = fp_have(calloc(n, sizeof *r->tables.frames));
     r->sample.values = fp_have(calloc(r->n_types + 1, sizeof *r->sample.values));
     for (uint32_t i = 0; i + 1 < n; i++)
-        if ((status = resolve_location(r, &r->tables.locations[i], &r->tables.frames[i], err))) return status;
+        FP_TRY(resolve_location(r, &r->tables.locations[i], &r->tables.frames[i], err));
     /* like CheckValid, this also checks functions that no location refers to */
     for (uint32_t i = 0; i + 1 < r->tables.function_ids.n; i++) {
         uint32_t name, system_name, filename;

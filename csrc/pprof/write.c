@@ -118,8 +118,7 @@ static void follow(struct fp_pprof_writer *w, uint32_t node, struct fp_buf *out)
     for (const uint32_t *row;; node = row[FP_STACK_PARENT]) {
         while (w->n_path && w->path[w->n_path - 1].node > node) w->n_path--; /* callers have smaller ids */
         if (!node || (w->n_path && w->path[w->n_path - 1].node == node)) break;
-        fp_array_room(&w->above, &w->cap_above, (uint64_t)n + 1, sizeof *w->above);
-        w->above[n++] = node;
+        FP_PUSH(w->above, n, w->cap_above) = node;
         row = fp_table_row(&m->stacks, node);
         if (FP_UNLIKELY(!w->frames[row[FP_STACK_FRAME]])) fp_pprof_new_location(w, row[FP_STACK_FRAME], out);
     }

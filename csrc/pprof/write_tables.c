@@ -133,8 +133,7 @@ static void put_location(struct fp_pprof_writer *w, uint32_t id, const uint32_t 
     }
     fp_wire_put_nonzero(entry, 5, (row[FP_FRAME_FLAGS] & FP_FRAME_FOLDED) != 0);
     uint32_t mapping = row[FP_FRAME_MAPPING];
-    fp_array_zeroed(&w->seen, &w->cap_seen, (uint64_t)mapping + 1, 1);
-    w->seen[mapping] |= seen;
+    *FP_AT(w->seen, w->cap_seen, mapping) |= seen;
     fp_wire_put_bytes(out, LOCATION, entry->p, entry->n);
 }
 

@@ -61,9 +61,8 @@ static int length(struct pstats_reading *r, int is_short, uint32_t *n) {
 static int text(struct pstats_reading *r, int is_short, struct fp_pstats_marshal_value *v) {
     uint32_t n = 0;
     const uint8_t *p = NULL;
-    int status = length(r, is_short, &n);
-    if (!status) status = take(r, n, &p);
-    if (status) return status;
+    FP_TRY(length(r, is_short, &n));
+    FP_TRY(take(r, n, &p));
     if (r->m->code_depth) {
         *v = (struct fp_pstats_marshal_value){.kind = FP_PSTATS_MARSHAL_RAW, .n = n, .of.at = r->m->raw.n};
         fp_buf_put(&r->m->raw, p, n);
@@ -107,9 +106,8 @@ static int decimal(struct pstats_reading *r, struct fp_pstats_marshal_value *v) 
     uint32_t n = 0;
     const uint8_t *p = NULL;
     char copy[256], *end;
-    int status = length(r, 1, &n);
-    if (!status) status = take(r, n, &p);
-    if (status) return status;
+    FP_TRY(length(r, 1, &n));
+    FP_TRY(take(r, n, &p));
     memcpy(copy, p, n);
     copy[n] = 0;
     v->kind = FP_PSTATS_MARSHAL_FLOAT;
@@ -212,9 +210,7 @@ static int dict_items(struct pstats_reading *r, uint32_t depth) {
             r->pos++;
             return FP_DONE;
         }
-        for (int i = 0; i < 2; i++) {
-            FP_TRY(item(r, depth));
-        }
+        for (int i = 0; i < 2; i++) FP_TRY(item(r, depth));
     }
 }
 

@@ -72,11 +72,10 @@ static int function_of(const struct fp_pstats_reader *r, const struct fp_pstats_
 /* Reads four values: two call counts, of which item `total` includes recursive calls, and two times. */
 static int values_of(const struct fp_pstats_reader *r, const struct fp_pstats_marshal_value *v, uint32_t total,
                      int64_t values[FP_PSTATS_VALUES], struct fp_err *err) {
-    int status = count(r, item(r, v, total), &values[FP_PSTATS_CALLS], err);
-    if (!status) status = count(r, item(r, v, 1 - total), &values[FP_PSTATS_PRIMITIVE], err);
-    if (!status) status = seconds(r, item(r, v, 2), &values[FP_PSTATS_OWN], err);
-    if (!status) status = seconds(r, item(r, v, 3), &values[FP_PSTATS_CUMULATIVE], err);
-    return status;
+    FP_TRY(count(r, item(r, v, total), &values[FP_PSTATS_CALLS], err));
+    FP_TRY(count(r, item(r, v, 1 - total), &values[FP_PSTATS_PRIMITIVE], err));
+    FP_TRY(seconds(r, item(r, v, 2), &values[FP_PSTATS_OWN], err));
+    return seconds(r, item(r, v, 3), &values[FP_PSTATS_CUMULATIVE], err);
 }
 
 /* Counts the calls of the entry without times, except calls to itself.  The module `profile` writes such calls. */
@@ -100,11 +99,10 @@ static int begin_entry(struct fp_pstats_reader *r, struct fp_err *err) {
     const struct fp_pstats_marshal_value *v = &r->value;
     r->next = 0;
     r->functions++;
-    int status = function_of(r, &r->key, &r->function, &r->line, err);
-    if (!status && (v->kind != FP_PSTATS_MARSHAL_TUPLE || v->n != 5 || item(r, v, 4)->kind != FP_PSTATS_MARSHAL_DICT))
-        status = bad(r, "the value of a function", "two numbers of calls, two times and a dict of callers", err);
-    if (!status) status = values_of(r, v, 1, r->own, err);
-    if (status) return status;
+    FP_TRY(function_of(r, &r->key, &r->function, &r->line, err));
+    if (v->kind != FP_PSTATS_MARSHAL_TUPLE || v->n != 5 || item(r, v, 4)->kind != FP_PSTATS_MARSHAL_DICT)
+        return bad(r, "the value of a function", "two numbers of calls, two times and a dict of callers", err);
+    FP_TRY(values_of(r, v, 1, r->own, err));
     r->callers = *item(r, v, 4);
     r->own[FP_PSTATS_TIME] = r->own[FP_PSTATS_OWN];
     return add_untimed(r, err);

@@ -66,9 +66,7 @@ static int put_row(struct fp_pstats_writer *w, const struct fp_batch *in, uint32
 }
 
 int fp_pstats_put(struct fp_pstats_writer *w, const struct fp_batch *in, struct fp_err *err) {
-    for (uint32_t i = 0; i < in->n; i++) {
-        FP_TRY(put_row(w, in, i, err));
-    }
+    for (uint32_t i = 0; i < in->n; i++) FP_TRY(put_row(w, in, i, err));
     return FP_DONE;
 }
 
@@ -242,8 +240,7 @@ static void put_text(struct fp_pstats_writer *w, struct fp_buf *out, uint32_t st
         return;
     }
     size_t n;
-    fp_array_zeroed(&w->text_refs, &w->cap_text_refs, (uint64_t)string + 1, sizeof *w->text_refs);
-    if (w->text_refs[string]) {
+    if (*FP_AT(w->text_refs, w->cap_text_refs, string)) {
         put_u32(out, 'r', w->text_refs[string] - 1);
         return;
     }

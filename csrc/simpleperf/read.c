@@ -82,8 +82,7 @@ static uint32_t intern(struct simpleperf_reader *r, struct fp_wire text) {
 /* The thread of a number; one that no record describes is the main thread of a process. */
 static struct sp_thread *thread_of(struct simpleperf_reader *r, uint64_t number, uint64_t process) {
     const uint32_t tid = (uint32_t)number, row = fp_table_intern(&r->threads, &tid);
-    fp_array_zeroed(&r->thread_rows, &r->cap_threads, (uint64_t)row + 1, sizeof *r->thread_rows);
-    struct sp_thread *t = &r->thread_rows[row];
+    struct sp_thread *t = FP_AT(r->thread_rows, r->cap_threads, row);
     if (!t->thread) t->thread = fp_model_thread(r->model, r->s.input, (uint32_t)process, tid);
     if (r->s.n_threads <= row) r->s.n_threads = row + 1;
     return t;

@@ -86,15 +86,13 @@ static uint32_t frame_of(struct fp_small_json_reader *r, const uint8_t *p, size_
 
 static void add_frame(struct fp_small_json_reader *r) {
     const uint32_t text = fp_json_intern(&r->walk, &r->texts);
-    fp_array_zeroed(&r->names, &r->cap_names, (uint64_t)text + 1, sizeof *r->names);
-    if (!r->names[text]) {
+    if (!*FP_AT(r->names, r->cap_names, text)) {
         size_t n;
         const uint8_t *p = fp_string(&r->texts, text, &n);
         r->names[text] = frame_of(r, p, n);
         if (!r->names[text]) return;
     }
-    fp_array_room(&r->stacks, &r->cap, (uint64_t)r->n + 1, sizeof *r->stacks);
-    r->stacks[r->n++] = r->names[text];
+    FP_PUSH(r->stacks, r->n, r->cap) = r->names[text];
 }
 
 static int end_of_record(struct fp_small_json_reader *r, struct fp_window *in, struct fp_err *err) {

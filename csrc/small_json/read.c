@@ -126,8 +126,7 @@ static int end_of_line(struct fp_small_json_reader *r, struct fp_window *in, str
 static void end_of_function(struct fp_small_json_reader *r) {
     const int64_t line = r->numbers[LINENO];
     if (line <= 0 || line >= MOST_LINES) return;
-    fp_array_zeroed(&r->names, &r->cap_names, (uint64_t)line + 1, sizeof *r->names);
-    if (!r->names[line] && r->name) {
+    if (!*FP_AT(r->names, r->cap_names, line) && r->name) {
         FP_PUSH(r->stacks, r->n, r->cap) = (uint32_t)line;
     }
     r->names[line] = r->name;
@@ -162,8 +161,7 @@ static int end_of_centre(struct fp_small_json_reader *r, struct fp_window *in, s
     const uint32_t object = r->module ? fp_model_object(m, r->module, 0) : 0;
     const uint32_t function = fp_model_function(m, object, file, r->name, 0, 0);
     const uint32_t frame = fp_model_frame(m, 0, 0, 0, fp_model_line(m, function, line, 0, 0));
-    fp_array_zeroed(&r->names, &r->cap_names, (uint64_t)id + 1, sizeof *r->names);
-    r->names[id] = frame;
+    *FP_AT(r->names, r->cap_names, id) = frame;
     return 0;
 }
 

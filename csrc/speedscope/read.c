@@ -127,9 +127,7 @@ static int first_begin(void *to, uint32_t kind, struct fp_window *in, struct fp_
         case NOT_PROFILE: return broken(r, r->at, "a profile is not an object", "{", err);
         case ITEM: r->pub.profiles[r->pub.n_profiles - 1].has_items = 1; return FP_DONE;
         case PROFILE:
-            fp_array_zeroed(&r->pub.profiles, &r->cap_profiles, (uint64_t)r->pub.n_profiles + 1,
-                            sizeof *r->pub.profiles);
-            r->pub.profiles[r->pub.n_profiles++] = (struct fp_speedscope_profile){.at = r->at};
+            FP_PUSH(r->pub.profiles, r->pub.n_profiles, r->cap_profiles) = (struct fp_speedscope_profile){.at = r->at};
             return FP_DONE;
         default: return FP_DONE;
     }

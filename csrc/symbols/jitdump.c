@@ -43,8 +43,7 @@ static uint64_t number(const struct fp_jitdump *j, uint64_t at) {
 /* The entry of by_number for this number. */
 static uint32_t *by_number(struct fp_jitdump *j, uint64_t of) {
     const uint32_t row[3] = {(uint32_t)of, (uint32_t)(of >> 32), 1}, id = fp_table_intern(&j->numbers, row);
-    fp_array_zeroed(&j->by_number, &j->cap_by_number, (uint64_t)id + 1, sizeof *j->by_number);
-    return &j->by_number[id];
+    return FP_AT(j->by_number, j->cap_by_number, id);
 }
 
 static void add(struct fp_jitdump *j, const struct fp_jitdump_code *code) {

@@ -492,9 +492,7 @@ int fp_dwarf_lines_entry(struct fp_dwarf_lines *l, uint64_t address, struct fp_d
 int fp_dwarf_lines_file(struct fp_dwarf_lines *l, uint32_t unit, uint32_t file, struct fp_dwarf_bytes pieces[3]) {
     if (unit >= l->n_units) return 0;
     struct line_unit *u = &l->units[unit];
-    if (!u->has_files) {
-        FP_TRY(read_files(l, unit));
-    }
+    if (!u->has_files) FP_TRY(read_files(l, unit));
     const uint32_t at = u->forms.version >= 5 ? file : file - 1; /* before version 5 they count from 1; 0 means none */
     if (at >= u->n_files) return 0;
     const uint64_t directory = u->files[at].directory;

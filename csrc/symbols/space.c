@@ -171,8 +171,7 @@ static uint32_t find_process(struct fp_space *s, uint32_t pid) {
 
 static struct space_process *process_of(struct fp_space *s, uint32_t pid) {
     const uint32_t row[2] = {pid, 1}, id = fp_table_intern(&s->pids, row);
-    fp_array_zeroed(&s->processes, &s->cap_processes, (uint64_t)id + 1, sizeof *s->processes);
-    return &s->processes[id];
+    return FP_AT(s->processes, s->cap_processes, id);
 }
 
 /* Replaces the maps in [start, limit) by a map, or by nothing. */

@@ -143,8 +143,7 @@ static int put_sample(struct tachyon_reader *r, struct fp_batch *out, uint32_t r
 
 static uint32_t thread_of(struct tachyon_reader *r, uint64_t id, uint32_t interpreter) {
     const uint32_t row = fp_table_intern(&r->keys, (uint32_t[3]){(uint32_t)id, (uint32_t)(id >> 32), interpreter});
-    fp_array_zeroed(&r->threads, &r->cap_threads, (uint64_t)row + 1, sizeof *r->threads);
-    struct tachyon_thread *t = &r->threads[row];
+    struct tachyon_thread *t = FP_AT(r->threads, r->cap_threads, row);
     if (!t->thread) {
         const uint32_t tid = id < INT32_MAX && !interpreter ? (uint32_t)id : UINT32_MAX - row;
         t->thread = fp_model_thread(r->model, r->f.input, 0, tid);

@@ -223,15 +223,13 @@ static int put_head(struct fp_trace_event_read *r, struct fp_batch *out) {
 }
 
 int fp_trace_event_merge(struct fp_trace_event_read *r, struct fp_batch *out) {
-    for (int status;;) {
+    for (;; r->merging.has_head = 0) {
         if (r->pairing) return pair_all(r);
-        status = r->merging.has_head ? FP_DONE : next_record(r);
-        if (!status) status = choose_part(r, r->lanes.thread, out);
-        if (!status) status = end_calls(r, out);
-        if (!status && r->merging.has_head) status = choose_part(r, r->merging.head.thread, out);
-        if (!status && r->merging.has_head) status = put_head(r, out);
-        if (status) return status;
+        if (!r->merging.has_head) FP_TRY(next_record(r));
+        FP_TRY(choose_part(r, r->lanes.thread, out));
+        FP_TRY(end_calls(r, out));
         if (!r->merging.has_head) return FP_DONE;
-        r->merging.has_head = 0;
+        FP_TRY(choose_part(r, r->merging.head.thread, out));
+        FP_TRY(put_head(r, out));
     }
 }

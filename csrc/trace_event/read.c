@@ -44,8 +44,7 @@ static uint32_t name_of(struct fp_trace_event_read *r) {
 static uint32_t function_of(struct fp_trace_event_read *r) {
     struct fp_model *m = r->model;
     const uint32_t string = name_of(r), category = r->event.category;
-    fp_array_zeroed(&r->calls.function_of, &r->calls.cap_functions, (uint64_t)string + 1, sizeof *r->calls.function_of);
-    struct fp_trace_event_named *const last = &r->calls.function_of[string];
+    struct fp_trace_event_named *const last = FP_AT(r->calls.function_of, r->calls.cap_functions, string);
     if (last->function && last->category == category) return last->function;
     const uint32_t object = category ? fp_model_object(m, category, 0) : 0;
     const uint32_t function = fp_model_function(m, object, 0, string, 0, 0);
@@ -260,9 +259,8 @@ static int key_token(struct fp_trace_event_read *r, const struct fp_window *in, 
                             : FP_TE_OTHER;
     } else if (r->text.field == FP_TE_BASE && j->token == FP_JSON_NUMBER && take_base(r)) {
         r->event.at = in->base + in->pos;
-        const int status = broken(r, "a further document states its base time after its events",
-                                  "\"baseTimeNanoseconds\" before \"traceEvents\"", err);
-        if (status) return status;
+        FP_TRY(broken(r, "a further document states its base time after its events",
+                      "\"baseTimeNanoseconds\" before \"traceEvents\"", err));
     }
     if (j->token != FP_JSON_KEY || !fp_json_is(j, "displayTimeUnit")) note(r);
     return FP_DONE;
@@ -276,9 +274,7 @@ static int outer_token(struct fp_trace_event_read *r, struct fp_window *in, stru
     if (!j->depth && j->token != FP_JSON_OBJECT && j->token != FP_JSON_ARRAY && j->token != FP_JSON_OBJECT_END)
         return fp_fail_text(err, FP_E_MALFORMED, in->base + in->pos, 0, "the JSON text", j->text, j->text_n,
                             "an object or an array of events");
-    if (j->depth == 1) {
-        FP_TRY(key_token(r, in, err));
-    }
+    if (j->depth == 1) FP_TRY(key_token(r, in, err));
     if (j->depth == 2 && r->text.field == FP_TE_META) note(r);
     if (j->depth == 2 && r->text.field == FP_TE_SAMPLES) {
         r->counts.samples += j->token != FP_JSON_ARRAY_END; /* a table counts once; some writers add an empty one */

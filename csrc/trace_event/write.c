@@ -53,8 +53,7 @@ static void put_category(struct fp_trace_event_write *w, struct fp_buf *to, uint
 /* The beginning of a function's rows, *n bytes. */
 static const uint8_t *name_of(struct fp_trace_event_write *w, uint32_t function, size_t *n) {
     const struct fp_model *m = w->model;
-    fp_array_zeroed(&w->starts, &w->cap_starts, (uint64_t)function + 1, sizeof *w->starts);
-    if (FP_UNLIKELY(!w->starts[function])) {
+    if (FP_UNLIKELY(!*FP_AT(w->starts, w->cap_starts, function))) {
         const size_t start = w->names.n;
         uint32_t length;
         size_t name_n;
@@ -198,8 +197,7 @@ int fp_trace_event_write_put(struct fp_trace_event_write *w, const struct fp_bat
             if (!w->skipped) put_argument(w, b->aux[i], out);
             continue;
         }
-        fp_array_zeroed(&w->threads, &w->cap_threads, (uint64_t)thread + 1, sizeof *w->threads);
-        struct fp_trace_event_thread *t = &w->threads[thread];
+        struct fp_trace_event_thread *t = FP_AT(w->threads, w->cap_threads, thread);
         if (FP_UNLIKELY(!t->tail_n)) {
             w->new_thread = thread;
             return FP_NEEDS;

@@ -152,8 +152,7 @@ static uint32_t function_at(struct uftrace_reader *r, uint64_t address) {
     const size_t slot = (address ^ address >> 12) % CACHE;
     if (FP_LIKELY(r->cache[slot].key == key && r->cache[slot].row)) return r->cache[slot].row;
     const uint32_t row = fp_table_intern(&r->keys, (uint32_t[2]){(uint32_t)key, (uint32_t)(key >> 32)});
-    fp_array_zeroed(&r->functions, &r->cap_functions, (uint64_t)row + 1, sizeof *r->functions);
-    if (!r->functions[row].function) {
+    if (!FP_AT(r->functions, r->cap_functions, row)->function) {
         r->u.request = FP_UFTRACE_FUNCTION;
         r->u.address = address;
         r->requested = row;
@@ -205,12 +204,10 @@ static int64_t length_of(struct uftrace_reader *r, const uint8_t *p, size_t n, c
 /* The rows of an entry or exit. */
 static int put_call(struct uftrace_reader *r, struct fp_batch *out, uint64_t word, uint64_t time, uint32_t function) {
     const uint32_t level = (uint32_t)(word >> 6 & 1023) * 2;
-    int status;
     if ((word & 3) == ENTRY) {
-        status = leave(r, out, time, level, &r->u.no_exits);
-        if (!status && r->n && r->calls[r->n - 1].level & 1)
-            status = leave(r, out, time, r->calls[r->n - 1].level, &(uint64_t){0});
-        return status ? status : enter(r, out, time, function, level);
+        FP_TRY(leave(r, out, time, level, &r->u.no_exits));
+        if (r->n && r->calls[r->n - 1].level & 1) FP_TRY(leave(r, out, time, r->calls[r->n - 1].level, &(uint64_t){0}));
+        return enter(r, out, time, function, level);
     }
     FP_TRY(leave(r, out, time, level + 1, &r->u.no_exits));
     if (!r->n || r->calls[r->n - 1].level != level) { /* as the return of fork in a child */

@@ -326,8 +326,8 @@ int fp_dhat_place(struct fp_dhat *pub, uint32_t string, uint64_t address, uint32
     fp_array_zeroed(&d->places, &d->cap_places, d->pub.texts.n, sizeof *d->places);
     d->places[string] = (struct fp_dhat_place){.address = address, .function = function, .line = line};
     const uint32_t id = fp_table_intern(&d->addresses, (uint32_t[]){(uint32_t)address, (uint32_t)(address >> 32)});
-    fp_array_zeroed(&d->text_at, &d->cap_text_at, (uint64_t)id + 1, sizeof *d->text_at);
-    d->text_at[id] = d->text_at[id] && d->text_at[id] != string ? FP_NO_ID : string;
+    uint32_t *text = FP_AT(d->text_at, d->cap_text_at, id);
+    *text = *text && *text != string ? FP_NO_ID : string;
     return 0;
 }
 

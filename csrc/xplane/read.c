@@ -80,15 +80,13 @@ static uint32_t index_of(const struct xplane_reader *r, struct fp_strings *s, ui
 /* A kind of events, valid until the next call. */
 static struct what *what_of(struct xplane_reader *r, uint64_t id) {
     const uint32_t index = index_of(r, &r->kinds, id);
-    fp_array_zeroed(&r->whats, &r->cap_whats, (uint64_t)index + 1, sizeof *r->whats);
-    return &r->whats[index];
+    return FP_AT(r->whats, r->cap_whats, index);
 }
 
 /* The name of a key, likewise. */
 static uint32_t *key_of(struct xplane_reader *r, uint64_t id) {
     const uint32_t index = index_of(r, &r->keys, id);
-    fp_array_zeroed(&r->key_names, &r->cap_key_names, (uint64_t)index + 1, sizeof *r->key_names);
-    return &r->key_names[index];
+    return FP_AT(r->key_names, r->cap_key_names, index);
 }
 
 /* ---- names ---- */

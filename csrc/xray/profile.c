@@ -142,10 +142,7 @@ static int step(struct fp_xray *x, struct fp_window *in, struct fp_err *err) {
         in->pos += 16;
         return 0;
     }
-    if (!q->nbytes) {
-        int status = read_path(x, p, have, offset, err);
-        if (status) return status;
-    }
+    if (!q->nbytes) FP_TRY(read_path(x, p, have, offset, err));
     p += q->nbytes - 16;
     int status = add_record(x, fp_u64s(p, x->swap), (int64_t)fp_u64s(p + 8, x->swap), offset, err);
     if (status == FP_NEEDS) return status;

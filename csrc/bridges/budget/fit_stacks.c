@@ -36,8 +36,7 @@ void fp_fit_stacks_free(struct fp_fit_stacks *t) {
 
 static struct fp_fit_stacks_group *group_of(struct fp_fit_stacks *t, uint32_t thread) {
     if (!t->by_thread) thread = 0;
-    fp_array_zeroed(&t->group_of, &t->cap_group_of, (uint64_t)thread + 1, sizeof *t->group_of);
-    if (!t->group_of[thread]) {
+    if (!*FP_AT(t->group_of, t->cap_group_of, thread)) {
         FP_PUSH(t->groups, t->n_groups, t->cap_groups) = (struct fp_fit_stacks_group){.thread = thread};
         t->group_of[thread] = t->n_groups;
     }

@@ -210,9 +210,8 @@ static int leave(struct fp_fit_timeline *f, struct fp_fit_timeline_thread *t, co
     }
     /* if the enter was returned, because an inner call was long enough then, return the exit */
     if (rank >= least || t->shown == t->n) {
-        int status = show(f, t, r->thread);
-        if (!status) status = give_out(f, t, r);
-        if (status) return status;
+        FP_TRY(show(f, t, r->thread));
+        FP_TRY(give_out(f, t, r));
     }
     t->n--;
     t->n_arguments = c.first_argument;
@@ -303,8 +302,7 @@ int fp_fit_timeline_put(struct fp_fit_timeline *f, const struct fp_batch *b, str
             r.payload = fp_batch_bytes(b, b->aux[i]);
             r.payload_n = (uint32_t)b->aux[i];
         }
-        fp_array_zeroed(&f->threads, &f->cap_threads, (uint64_t)r.thread + 1, sizeof *f->threads);
-        struct fp_fit_timeline_thread *const t = &f->threads[r.thread];
+        struct fp_fit_timeline_thread *const t = FP_AT(f->threads, f->cap_threads, r.thread);
         if (!t->n) t->part = b->part;
         if (!f->begun) {
             f->zero = r.time;

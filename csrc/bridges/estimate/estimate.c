@@ -106,9 +106,8 @@ void fp_estimate_pause(struct fp_estimate *e) {
 }
 
 int fp_estimate_end(struct fp_estimate *e, uint32_t callers, struct fp_err *err) {
-    int status = fp_estimate_sums_squeeze(e->own, err);
-    if (!status) status = fp_estimate_sums_squeeze(e->arcs, err);
-    if (status) return status;
+    FP_TRY(fp_estimate_sums_squeeze(e->own, err));
+    FP_TRY(fp_estimate_sums_squeeze(e->arcs, err));
     fp_estimate_flow_make(e);
     count_uncalled(e);
     fp_estimate_flow_walk(e, callers);

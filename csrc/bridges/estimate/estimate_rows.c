@@ -275,9 +275,8 @@ static int put_function(struct fp_estimate *e, struct fp_batch *out, uint32_t th
                         uint32_t callers, struct part part) {
     struct fp_estimate_rows *r = e->rows;
     if (r->place == FP_NO_ID) r->place = e->flow->own_start[function];
-    for (; r->place < r->own_end[function] && part.from < part.to && !r->unnamed[function]; r->place++) {
+    for (; r->place < r->own_end[function] && part.from < part.to && !r->unnamed[function]; r->place++)
         FP_TRY(put_row(e, out, thread, callers, r->place, part));
-    }
     r->place = FP_NO_ID;
     return FP_DONE;
 }

@@ -26,8 +26,7 @@ void fp_estimate_sums_begin(struct fp_estimate_sums *s) {
     if (s->slots) return;
     for (uint32_t i = 0; i < s->n; i++) {
         const uint32_t function = s->places[i].function;
-        fp_array_zeroed(&s->seen, &s->cap_seen, (uint64_t)function + 1, 1);
-        s->seen[function] = 1;
+        *FP_AT(s->seen, s->cap_seen, function) = 1;
     }
     s->slots = fp_have(calloc(FP_ESTIMATE_SLOTS, sizeof *s->slots));
 }

@@ -143,9 +143,8 @@ int fp_project_select_self(struct fp_project *s, uint32_t group, int64_t *totals
         const uint32_t *chain = s->chain + s->chain_of[fp_table_row(&s->model->stacks, stack)[FP_STACK_FRAME]];
         const int64_t *self = s->sums + (size_t)key * s->n_values;
         const uint32_t row = find_row(s, chain[chain[0]], 0);
-        int status = add_values(err, SELF_COST, s->costs + (size_t)row * s->n_values, self, s->n_values);
-        if (!status) status = add_values(err, SAMPLES, totals, self, s->n_values);
-        if (status) return status;
+        FP_TRY(add_values(err, SELF_COST, s->costs + (size_t)row * s->n_values, self, s->n_values));
+        FP_TRY(add_values(err, SAMPLES, totals, self, s->n_values));
     }
     return FP_DONE;
 }

@@ -74,16 +74,14 @@ int fp_coarse_batch(struct fp_coarse *c, struct fp_batch *b, struct fp_err *err)
         if (kind != FP_COST && !call) continue;
         const uint32_t id = c->by == FP_COARSE_BY_FILE ? b->file[i] : b->function[i];
         const uint32_t before = n - 1; /* the row to merge with */
-        int status;
         if (n && id == last && are_grouped(c, b, i, before)) {
             FP_TRY(add_values(b, i, before, err));
             continue;
         }
         last = id;
         uint32_t function, callee = 0;
-        status = coarse(c, id, &function, err);
-        if (!status && call) status = coarse(c, b->callee[i], &callee, err);
-        if (status) return status;
+        FP_TRY(coarse(c, id, &function, err));
+        if (call) FP_TRY(coarse(c, b->callee[i], &callee, err));
         const uint32_t file = lines ? b->file[i] : fp_table_row(&c->model->functions, function)[FP_FUNCTION_FILE];
         const uint32_t line = lines ? b->line[i] : 0;
         const uint64_t count = call ? b->count[i] : 0;

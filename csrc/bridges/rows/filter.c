@@ -119,9 +119,7 @@ int fp_filter_learn(struct fp_filter *f, struct fp_err *err) {
         f->functions[f->n_functions] = matches == YES;
     }
     if (!f->n_lines) f->n_lines = 1; /* line 0 is none */
-    for (; f->n_lines < m->lines.n; f->n_lines++) {
-        FP_TRY(line_matches(f, f->n_lines, &f->lines[f->n_lines], err));
-    }
+    for (; f->n_lines < m->lines.n; f->n_lines++) FP_TRY(line_matches(f, f->n_lines, &f->lines[f->n_lines], err));
     if (!f->n_frames) f->n_frames = 1; /* frame 0 is none */
     for (; f->n_frames < m->frames.n; f->n_frames++) {
         const int matches = ask_frame(f, f->n_frames, err);

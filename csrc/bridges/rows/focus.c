@@ -52,8 +52,7 @@ static uint32_t root_of(struct fp_focus *f, uint32_t frame, uint32_t *led) {
         return *led == whole ? frame : FP_NO_ID;
     }
     for (; line; line = fp_table_row(&m->lines, line)[FP_LINE_OUTER]) {
-        fp_array_room(&f->chain, &f->cap_chain, (uint64_t)n + 1, sizeof *f->chain);
-        f->chain[n++] = line;
+        FP_PUSH(f->chain, n, f->cap_chain) = line;
     }
     uint32_t lines = 0; /* from the root on */
     for (int is_outermost = 1; n--; is_outermost = 0) {
@@ -85,8 +84,7 @@ static void begin(struct fp_focus *f, uint32_t stack, uint32_t frame, uint32_t l
 static int check_frame(struct fp_focus *f, uint32_t frame, struct fp_err *err) {
     if (frame < f->cap_checked && f->checked[frame]) return FP_DONE;
     FP_TRY(fp_transform_check_frame(f->model, frame, err));
-    fp_array_zeroed(&f->checked, &f->cap_checked, (uint64_t)frame + 1, sizeof *f->checked);
-    f->checked[frame] = 1;
+    *FP_AT(f->checked, f->cap_checked, frame) = 1;
     return FP_DONE;
 }
 

@@ -105,8 +105,7 @@ int fp_nest_put(struct fp_nest *n, const struct fp_batch *in, uint32_t *from, st
         const uint32_t i = *from, thread = in->thread[i], op = in->op[i], function = in->function[i];
         if (op == FP_OP_BUFFER) continue;
         if (out->n == out->cap) return FP_FULL;
-        fp_array_zeroed(&n->threads, &n->cap_threads, (uint64_t)thread + 1, sizeof *n->threads);
-        struct fp_nest_thread *const t = &n->threads[thread];
+        struct fp_nest_thread *const t = FP_AT(n->threads, n->cap_threads, thread);
         struct fp_open_calls *const calls = &t->calls;
         uint64_t now = fp_clock_ns(&n->clock, in->time[i]);
         if (FP_UNLIKELY(now > INT64_MAX)) return fp_fail_beyond(err, "a time", FP_NO_COLUMN, "2^63 - 1 nanoseconds");

@@ -13,8 +13,7 @@ void fp_open_clear(struct fp_open *o) {
 
 void fp_open_count(struct fp_open *o, uint32_t thread, uint32_t function, uint32_t by) {
     const uint32_t row = fp_table_intern(&o->entered, (const uint32_t[]){thread, function});
-    fp_array_zeroed(&o->active, &o->cap_active, (uint64_t)row + 1, sizeof *o->active);
-    o->active[row] += by;
+    *FP_AT(o->active, o->cap_active, row) += by;
 }
 
 int fp_open_has(struct fp_open *o, struct fp_open_calls *t, uint32_t thread, uint32_t function) {

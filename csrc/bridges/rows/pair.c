@@ -101,15 +101,13 @@ int fp_pair_note(struct fp_pair *p, const struct fp_batch *b, uint32_t side, str
 }
 
 int fp_pair_function(struct fp_pair *p, uint32_t from, uint32_t to) {
-    fp_array_zeroed(&p->to_function, &p->n_to_function, (uint64_t)from + 1, sizeof *p->to_function);
-    p->to_function[from] = to;
+    *FP_AT(p->to_function, p->n_to_function, from) = to;
     p->n_replaced++;
     return 0;
 }
 
 int fp_pair_file(struct fp_pair *p, uint32_t from, uint32_t to) {
-    fp_array_zeroed(&p->to_file, &p->cap_to_file, (uint64_t)from + 1, sizeof *p->to_file);
-    p->to_file[from] = to;
+    *FP_AT(p->to_file, p->cap_to_file, from) = to;
     p->n_replaced++;
     return 0;
 }
@@ -127,8 +125,7 @@ static uint32_t lines_of(struct fp_pair *p, uint32_t line, uint32_t *object, int
     struct fp_model *m = p->model;
     uint32_t n = 0, to = 0;
     while (line && line < m->lines.n) {
-        fp_array_room(&p->chain, &p->cap_chain, (uint64_t)n + 1, sizeof *p->chain);
-        p->chain[n++] = line;
+        FP_PUSH(p->chain, n, p->cap_chain) = line;
         const uint32_t *row = fp_table_row(&m->lines, line);
         const uint32_t other = counterpart(p, row[FP_LINE_FUNCTION]);
         if (other) {

@@ -72,8 +72,7 @@ static void push(struct fp_restack *r, uint32_t word) {
 }
 
 static void begin_chain(struct fp_restack *r, uint32_t frame, uint32_t n) {
-    fp_array_zeroed(&r->frame_to, &r->cap_frames, (uint64_t)frame + 1, sizeof *r->frame_to);
-    r->frame_to[frame] = r->n_chains;
+    *FP_AT(r->frame_to, r->cap_frames, frame) = r->n_chains;
     push(r, n);
 }
 

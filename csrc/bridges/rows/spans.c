@@ -82,8 +82,7 @@ int fp_spans_put(struct fp_spans *s, const struct fp_batch *in, struct fp_err *e
         if (op > FP_OP_ENTER_ARGS) continue;
         if (thread >= s->model->threads.n)
             return fp_unknown_id(err, "the thread of a call", thread, s->model->threads.n);
-        fp_array_zeroed(&s->threads, &s->cap_threads, (uint64_t)thread + 1, sizeof *s->threads);
-        struct fp_spans_thread *t = &s->threads[thread];
+        struct fp_spans_thread *t = FP_AT(s->threads, s->cap_threads, thread);
         const uint64_t time = in->time[i] > t->last_time ? in->time[i] : t->last_time;
         t->last_time = time;
         reach(s, time, time);

@@ -54,8 +54,7 @@ static uint32_t function_of_object(struct fp_transform *t, uint32_t object) {
 /* The first function with the object, file and name of another one. */
 static uint32_t first_of(struct fp_transform *t, uint32_t function) {
     if (!t->merge_lines) return function;
-    fp_array_zeroed(&t->function_to, &t->cap_function_to, (uint64_t)function + 1, sizeof *t->function_to);
-    if (!t->function_to[function]) {
+    if (!*FP_AT(t->function_to, t->cap_function_to, function)) {
         const struct fp_same_function own = fp_same_function(t->model, function);
         const uint32_t n = t->places.n;
         const uint32_t at = fp_table_intern(&t->places, (const uint32_t[]){own.object, own.file, own.name});
@@ -118,8 +117,7 @@ static uint32_t changed_frame(struct fp_transform *t, uint32_t frame) {
     uint32_t n = 0, line = row[FP_FRAME_LINES];
     if (!line) return address_frame(t, frame, object);
     for (; line; line = fp_table_row(&m->lines, line)[FP_LINE_OUTER]) {
-        fp_array_room(&t->chain, &t->cap_chain, (uint64_t)n + 1, sizeof *t->chain);
-        t->chain[n++] = line;
+        FP_PUSH(t->chain, n, t->cap_chain) = line;
     }
     uint32_t lines = 0, last = 0; /* so far, outermost first; the function of `lines` */
     int is_object = 0;            /* a single function that stands for an object */
@@ -159,8 +157,7 @@ static int frame_of(struct fp_transform *t, uint32_t frame, uint32_t *to, struct
     if (frame >= t->cap_frame_to || !t->frame_to[frame]) {
         FP_TRY(fp_transform_check_frame(t->model, frame, err));
         const uint32_t found = changed_frame(t, frame);
-        fp_array_zeroed(&t->frame_to, &t->cap_frame_to, (uint64_t)frame + 1, sizeof *t->frame_to);
-        t->frame_to[frame] = found + 1;
+        *FP_AT(t->frame_to, t->cap_frame_to, frame) = found + 1;
     }
     *to = t->frame_to[frame] - 1;
     return FP_DONE;

@@ -99,8 +99,7 @@ int fp_transform_calls(struct fp_transform *t, const struct fp_batch *in, uint32
         const uint32_t i = *from, thread = in->thread[i], function = in->function[i];
         const enum fp_op op = (enum fp_op)in->op[i];
         if (out->cap - out->n < 2) return FP_FULL;
-        fp_array_zeroed(&t->threads, &t->cap_threads, (uint64_t)thread + 1, sizeof *t->threads);
-        struct fp_transform_thread *const h = &t->threads[thread];
+        struct fp_transform_thread *const h = FP_AT(t->threads, t->cap_threads, thread);
         if (in->time[i] > h->last) h->last = in->time[i];
         h->part = in->part;
         if (op <= FP_OP_ENTER_ARGS && function >= n_functions)
