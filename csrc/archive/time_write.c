@@ -334,10 +334,7 @@ static int by_gain(const void *a, const void *b) {
     return x->gain != y->gain ? (x->gain < y->gain ? 1 : -1) : x->key < y->key ? -1 : 1;
 }
 
-static int by_key(const void *a, const void *b) {
-    const struct choice *x = a, *y = b;
-    return x->key < y->key ? -1 : x->key > y->key;
-}
+FP_ORDER(by_key, struct choice, key)
 
 /* Sorts cells by key; keys of n_keys and more are left out. */
 static void sort_cells(struct fp_archive_time_enc *w, int hashed, uint32_t n_keys) {

@@ -14,6 +14,7 @@
 #include "core/fp.h"
 #include "core/guard.h"
 #include "core/hash_key.h"
+#include "core/heap.h"
 #include "core/heap_sums.h"
 #include "core/json.h"
 #include "core/json_lex.h"

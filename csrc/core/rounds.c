@@ -2,6 +2,7 @@
 
 #include "core/array.h"
 #include "core/guard.h"
+#include "core/heap.h"
 
 /* Precedes the bytes of a record, in blocks and in runs. */
 struct fp_rounds_head {
@@ -116,28 +117,16 @@ static uint64_t time_of(const struct fp_rounds *r, uint32_t run) {
     return head_of(r->runs[run].window + r->runs[run].pos).time;
 }
 
-static int is_before(struct fp_rounds_top a, struct fp_rounds_top b) {
+static inline int is_before(const struct fp_rounds *r, struct fp_rounds_top a, struct fp_rounds_top b) {
+    (void)r;
     return a.time < b.time || (a.time == b.time && a.run < b.run);
 }
 
-/* Restores the order of the heap below place i. */
-static void sink(const struct fp_rounds *r, uint32_t i) {
-    struct fp_rounds_top *heap = r->heap;
-    for (uint32_t child; (child = 2 * i + 1) < r->n_heap; i = child) {
-        child += child + 1 < r->n_heap && is_before(heap[child + 1], heap[child]);
-        if (!is_before(heap[child], heap[i])) return;
-        const struct fp_rounds_top top = heap[i];
-        heap[i] = heap[child];
-        heap[child] = top;
-    }
-}
+FP_HEAP(const struct fp_rounds *, struct fp_rounds_top, is_before)
 
 static void push(struct fp_rounds *r, uint32_t run) {
     fp_array_room(&r->heap, &r->cap_heap, (uint64_t)r->n_heap + 1, sizeof *r->heap);
-    const struct fp_rounds_top top = {time_of(r, run), run};
-    uint32_t i = r->n_heap++;
-    for (; i && is_before(top, r->heap[(i - 1) / 2]); i = (i - 1) / 2) r->heap[i] = r->heap[(i - 1) / 2];
-    r->heap[i] = top;
+    heap_push(r, r->heap, r->n_heap++, (struct fp_rounds_top){time_of(r, run), run});
 }
 
 /* Requests the next bytes of a run if its window has no complete record.  0 or FP_NEEDS; *left: whether it has a
@@ -184,7 +173,7 @@ static int advance(struct fp_rounds *r) {
         r->heap[0].time = time_of(r, number);
     else
         r->heap[0] = r->heap[--r->n_heap];
-    sink(r, 0);
+    if (r->n_heap) heap_sink(r, r->heap, r->n_heap, 0);
     r->from_run = 0;
     return 0;
 }

@@ -18,38 +18,24 @@ static uint64_t size_of(const struct fp_page_callers_arc *arc, int k) {
 }
 
 /* Compares |cost|; of equal costs the arc with the larger number is less. */
-static int is_less(const struct fp_page_callers_arc *a, const struct fp_page_callers_arc *b, int k) {
-    const uint64_t x = size_of(a, k), y = size_of(b, k);
-    return x != y ? x < y : a->other > b->other;
+static inline int is_less(int k, struct fp_page_callers_arc a, struct fp_page_callers_arc b) {
+    const uint64_t x = size_of(&a, k), y = size_of(&b, k);
+    return x != y ? x < y : a.other > b.other;
 }
 
-static void swap(struct fp_page_callers_arc *a, struct fp_page_callers_arc *b) {
-    const struct fp_page_callers_arc c = *a;
-    *a = *b;
-    *b = c;
-}
-
-static void sift_down(struct fp_page_callers_arc *arcs, uint32_t n, int k) {
-    for (uint32_t i = 0, child; (child = 2 * i + 1) < n; i = child) {
-        if (child + 1 < n && is_less(&arcs[child + 1], &arcs[child], k)) child++;
-        if (!is_less(&arcs[child], &arcs[i], k)) return;
-        swap(&arcs[i], &arcs[child]);
-    }
-}
+FP_HEAP(int, struct fp_page_callers_arc, is_less)
 
 static void add(struct fp_page_callers_heap *h, const struct fp_page_callers_arc *arc, int k) {
     if (FP_LIKELY(size_of(arc, k) < h->least)) return;
     if (h->n == FP_PAGE_CALLERS) {
-        if (!is_less(&h->arcs[0], arc, k)) return;
+        if (!is_less(k, h->arcs[0], *arc)) return;
         h->arcs[0] = *arc;
-        sift_down(h->arcs, h->n, k);
+        heap_sink(k, h->arcs, h->n, 0);
         h->least = size_of(&h->arcs[0], k);
         return;
     }
     fp_array_room(&h->arcs, &h->cap, (uint64_t)h->n + 1, sizeof *h->arcs);
-    h->arcs[h->n] = *arc;
-    for (uint32_t i = h->n++; i && is_less(&h->arcs[i], &h->arcs[(i - 1) / 2], k); i = (i - 1) / 2)
-        swap(&h->arcs[i], &h->arcs[(i - 1) / 2]);
+    heap_push(k, h->arcs, h->n++, *arc);
     if (h->n == FP_PAGE_CALLERS) h->least = size_of(&h->arcs[0], k);
 }
 
@@ -88,7 +74,7 @@ static void sort(struct fp_page_callers_arc *arcs, uint32_t n, int k) {
     for (uint32_t i = 1; i < n; i++) {
         const struct fp_page_callers_arc arc = arcs[i];
         uint32_t at = i;
-        for (; at && is_less(&arcs[at - 1], &arc, k); at--) arcs[at] = arcs[at - 1];
+        for (; at && is_less(k, arcs[at - 1], arc); at--) arcs[at] = arcs[at - 1];
         arcs[at] = arc;
     }
 }

@@ -190,14 +190,8 @@ int fp_places_end(struct fp_places *p, uint32_t value, struct fp_err *err) {
 
 /* The first row in `order` of a group that is not below `group`. */
 static uint32_t first_of(const struct fp_places *p, uint64_t group) {
-    uint32_t low = 0, high = p->rows.keys.n - 1;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (fp_table_row(&p->rows.keys, p->order[middle])[GROUP] < group)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = 0;
+    FP_BISECT(low, p->rows.keys.n - 1, fp_table_row(&p->rows.keys, p->order[low])[GROUP] < group);
     return low;
 }
 

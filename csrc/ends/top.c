@@ -104,17 +104,12 @@ int fp_top_sums_sum(const struct fp_top_sums *c, const int64_t *key, int64_t *su
     return overflow ? beyond(err) : FP_DONE;
 }
 
-/* Sinks the root of a heap of `n`, whose least item is on top. */
-static void sink(uint64_t *heap, uint32_t n) {
-    const uint64_t v = heap[0];
-    uint32_t at = 0;
-    for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
-        child += child + 1 < n && heap[child + 1] < heap[child];
-        if (heap[child] >= v) break;
-        heap[at] = heap[child];
-    }
-    heap[at] = v;
+static inline int is_before(const void *nothing, uint64_t a, uint64_t b) {
+    (void)nothing;
+    return a < b;
 }
+
+FP_HEAP(const void *, uint64_t, is_before)
 
 uint32_t fp_top_sums_largest(const struct fp_top_sums *c, const int64_t *key, uint32_t want, uint32_t *ids) {
     uint32_t n_seen = 0, n = 0;
@@ -128,7 +123,7 @@ uint32_t fp_top_sums_largest(const struct fp_top_sums *c, const int64_t *key, ui
         for (uint32_t i = 0; i < c->cap; i++)
             if (c->seen[i] && fp_top_magnitude(key[i]) > heap[0]) {
                 heap[0] = fp_top_magnitude(key[i]);
-                sink(heap, want);
+                heap_sink(NULL, heap, want, 0);
             }
         least = heap[0];
         free(heap);

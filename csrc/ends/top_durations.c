@@ -13,11 +13,7 @@ void fp_top_durations_clear(struct fp_top_durations *d) {
     *d = (struct fp_top_durations){0};
 }
 
-static int by_function_and_page(const void *a, const void *b) {
-    const struct page *x = a, *y = b;
-    if (x->function != y->function) return x->function < y->function ? -1 : 1;
-    return (x->page > y->page) - (x->page < y->page);
-}
+FP_ORDER(by_function_and_page, struct page, function, page)
 
 /* Adds up functions that are the same in the graph.  Sets all but percentiles, in ticks. */
 static void add_functions(const struct fp_durations *in, const struct fp_fold_out *o, struct fp_top_durations *d) {

@@ -392,16 +392,13 @@ static int is_larger(const struct fp_top_arc *a, const struct fp_top_arc *b) {
     return a->caller != b->caller ? a->caller < b->caller : a->callee < b->callee;
 }
 
-/* Restores a heap of `n` arcs, its smallest first, below place `at`. */
-static void sift_down(struct fp_top_arc *heap, uint32_t n, uint32_t at) {
-    for (uint64_t child; (child = 2 * (uint64_t)at + 1) < n; at = (uint32_t)child) {
-        if (child + 1 < n && is_larger(&heap[child], &heap[child + 1])) child++;
-        if (!is_larger(&heap[at], &heap[child])) return;
-        const struct fp_top_arc moved = heap[at];
-        heap[at] = heap[child];
-        heap[child] = moved;
-    }
+/* The smallest arc is first in the heap. */
+static inline int is_before(const void *nothing, struct fp_top_arc a, struct fp_top_arc b) {
+    (void)nothing;
+    return is_larger(&b, &a);
 }
+
+FP_HEAP(const void *, struct fp_top_arc, is_before)
 
 /* Copies the `room` largest of `n` arcs. */
 static void copy_largest(struct fp_top_arc *to, uint32_t room, const struct fp_top_arc *arcs, uint32_t n) {
@@ -409,11 +406,11 @@ static void copy_largest(struct fp_top_arc *to, uint32_t room, const struct fp_t
     if (!copied) return;
     memcpy(to, arcs, copied * sizeof *to);
     if (n == copied) return;
-    for (uint32_t i = copied / 2; i-- > 0;) sift_down(to, copied, i);
+    for (uint32_t i = copied / 2; i-- > 0;) heap_sink(NULL, to, copied, i);
     for (uint32_t i = copied; i < n; i++) {
         if (!is_larger(&arcs[i], to)) continue;
         to[0] = arcs[i];
-        sift_down(to, copied, 0);
+        heap_sink(NULL, to, copied, 0);
     }
 }
 

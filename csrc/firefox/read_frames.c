@@ -38,17 +38,11 @@ uint32_t fp_firefox_frame(struct fp_firefox_read *r, const struct fp_firefox_fun
 /* The library of the current process that contains an address: the last one that starts at or before it.  NULL if
  * there is none. */
 static const struct fp_firefox_lib *lib_at(const struct fp_firefox_read *r, uint64_t address) {
-    uint32_t low = 0, high = r->rows.n_own_libs;
-    while (low < high) {
-        const uint32_t at = low + (high - low) / 2;
-        const int64_t start = r->libs[r->rows.first_lib + at].start;
-        if (start == FP_FIREFOX_NONE || (uint64_t)start <= address)
-            low = at + 1;
-        else
-            high = at;
-    }
-    if (!low) return NULL;
-    const struct fp_firefox_lib *l = &r->libs[r->rows.first_lib + low - 1];
+    const struct fp_firefox_lib *l = r->libs + r->rows.first_lib;
+    uint32_t at = 0;
+    FP_BISECT(at, r->rows.n_own_libs, l[at].start == FP_FIREFOX_NONE || (uint64_t)l[at].start <= address);
+    if (!at) return NULL;
+    l += at - 1;
     return l->start != FP_FIREFOX_NONE && l->mapping && (uint64_t)l->end > address ? l : NULL;
 }
 

@@ -3,13 +3,7 @@
 
 /* ---- libraries ---- */
 
-static int by_place(const void *a, const void *b) {
-    const struct fp_firefox_lib *one = a, *other = b;
-    if (one->process != other->process) return one->process < other->process ? -1 : 1;
-    if (one->thread != other->thread) return one->thread < other->thread ? -1 : 1;
-    if (one->start != other->start) return one->start < other->start ? -1 : 1;
-    return one->number < other->number ? -1 : one->number > other->number;
-}
+FP_ORDER(by_place, struct fp_firefox_lib, process, thread, start, number)
 
 void fp_firefox_sort_libs(struct fp_firefox_read *r) {
     if (r->n_libs > 1) qsort(r->libs, r->n_libs, sizeof *r->libs, by_place);
@@ -17,16 +11,10 @@ void fp_firefox_sort_libs(struct fp_firefox_read *r) {
 
 /* The first library at or after this process and thread in the order of fp_firefox_sort_libs. */
 static uint32_t first_lib(const struct fp_firefox_read *r, uint32_t process, uint32_t thread) {
-    uint32_t low = 0, high = r->n_libs;
-    while (low < high) {
-        const uint32_t at = low + (high - low) / 2;
-        const struct fp_firefox_lib *l = &r->libs[at];
-        if (l->process < process || (l->process == process && l->thread < thread))
-            low = at + 1;
-        else
-            high = at;
-    }
-    return low;
+    const struct fp_firefox_lib *l = r->libs;
+    uint32_t at = 0;
+    FP_BISECT(at, r->n_libs, l[at].process < process || (l[at].process == process && l[at].thread < thread));
+    return at;
 }
 
 /* Selects the libraries that the tables of a thread + 1 refer to: its own, otherwise those of its process. */

@@ -22,17 +22,9 @@ int fp_gperftools_name(struct fp_gperftools_reader *g, uint64_t address, uint32_
     return 0;
 }
 
-static int by_start(const void *a, const void *b) {
-    const struct fp_gperftools_range *x = a, *y = b;
-    if (x->start != y->start) return x->start < y->start ? -1 : 1;
-    return x->order < y->order ? -1 : 1;
-}
+FP_ORDER(by_start, struct fp_gperftools_range, start, order)
 
-static int by_address(const void *a, const void *b) {
-    const struct fp_gperftools_name *x = a, *y = b;
-    if (x->address != y->address) return x->address < y->address ? -1 : 1;
-    return x->order < y->order ? -1 : 1;
-}
+FP_ORDER(by_address, struct fp_gperftools_name, address, order)
 
 /* Makes ranges that are sorted by their start disjoint.  The covered front of a range is cut off. */
 static void disjoin(struct fp_gperftools_reader *g) {
@@ -47,27 +39,15 @@ static void disjoin(struct fp_gperftools_reader *g) {
 
 /* The mapping that contains an address; 0 for none. */
 static uint32_t mapping_of(const struct fp_gperftools_reader *g, uint64_t address) {
-    uint32_t low = 0, high = g->addresses.n_ranges;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (g->addresses.ranges[mid].start <= address)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    uint32_t low = 0;
+    FP_BISECT(low, g->addresses.n_ranges, g->addresses.ranges[low].start <= address);
     return low && address < g->addresses.ranges[low - 1].limit ? g->addresses.ranges[low - 1].mapping : 0;
 }
 
 /* The line chain assigned to an address; 0 if none. */
 static uint32_t lines_of(const struct fp_gperftools_reader *g, uint64_t address) {
-    uint32_t low = 0, high = g->addresses.n_names;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (g->addresses.names[mid].address < address)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    uint32_t low = 0;
+    FP_BISECT(low, g->addresses.n_names, g->addresses.names[low].address < address);
     return low < g->addresses.n_names && g->addresses.names[low].address == address ? g->addresses.names[low].lines : 0;
 }
 

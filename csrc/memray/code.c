@@ -117,15 +117,9 @@ static uint32_t line_of(struct fp_memray_reader *r, struct fp_memray_code *code,
     const uint64_t want = r->f.python >= 0x030b0000   ? instruction / 2
                           : r->f.python >= 0x030a0000 ? instruction * 2
                                                       : instruction;
-    uint32_t low = code->spans, high = low + code->n_spans; /* the first span starts at 0 */
-    while (high - low > 1) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (r->spans[middle].start <= want)
-            low = middle;
-        else
-            high = middle;
-    }
-    return r->spans[low].line;
+    uint32_t after = code->spans + 1; /* the first span starts at 0 */
+    FP_BISECT(after, code->spans + code->n_spans, r->spans[after].start <= want);
+    return r->spans[after - 1].line;
 }
 
 uint32_t fp_memray_frame(struct fp_memray_reader *r, uint64_t code, uint64_t instruction, unsigned is_entry) {

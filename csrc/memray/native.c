@@ -78,21 +78,12 @@ int fp_memray_read_image(struct fp_memray_reader *r, struct fp_cursor *c) {
     return 0;
 }
 
-static int by_start(const void *a, const void *b) {
-    const struct fp_memray_image *one = a, *other = b;
-    return one->start < other->start ? -1 : one->start > other->start;
-}
+FP_ORDER(by_start, struct fp_memray_image, start)
 
 /* The mapping of an address, 0: none. */
 static uint32_t mapping_of(const struct fp_memray_reader *r, uint64_t address, uint32_t first, uint32_t end) {
-    uint32_t low = first, high = end;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (r->images[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = first;
+    FP_BISECT(low, end, r->images[low].start <= address);
     return low > first && address < r->images[low - 1].limit ? r->images[low - 1].mapping : 0;
 }
 

@@ -58,14 +58,8 @@ enum { NO_SYMBOL = 0xffffffffu };
 
 /* The symbol that contains a position, and its extent. */
 static void find_symbol(const struct fp_oprofile_image *image, uint64_t position, struct section_place *place) {
-    uint32_t low = 0, high = image->n_symbols;
-    while (low < high) {
-        const uint32_t mid = low + (high - low) / 2;
-        if (image->symbols[mid].start <= position)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    uint32_t low = 0;
+    FP_BISECT(low, image->n_symbols, image->symbols[low].start <= position);
     const struct fp_oprofile_symbol *before = low ? &image->symbols[low - 1] : NULL;
     if (before && position < before->end) {
         *place = (struct section_place){before->start, before->end, low - 1, 0};
@@ -78,14 +72,8 @@ static void find_symbol(const struct fp_oprofile_image *image, uint64_t position
 
 /* The number of sections that begin at or before a position. */
 static uint32_t sections_before(const struct fp_oprofile_image *image, uint64_t position) {
-    uint32_t low = 0, high = image->n_sections;
-    while (low < high) {
-        const uint32_t mid = low + (high - low) / 2;
-        if (image->sections[mid].start <= position)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    uint32_t low = 0;
+    FP_BISECT(low, image->n_sections, image->sections[low].start <= position);
     return low;
 }
 

@@ -111,11 +111,7 @@ struct candidate {
     uint8_t local, weak;
 };
 
-static int by_start(const void *a, const void *b) {
-    const struct candidate *x = a, *y = b;
-    if (x->start != y->start) return x->start < y->start ? -1 : 1;
-    return x->order < y->order ? -1 : 1;
-}
+FP_ORDER(by_start, struct candidate, start, order)
 
 static const char *text_of(const struct fp_oprofile_image *image, uint32_t name) {
     return (const char *)image->names + name;
@@ -200,10 +196,7 @@ static void match_sections(const struct fp_oprofile_image *image, const struct e
         if (s.flags & SHF_EXECINSTR && s.address == image->sections[at].address) code[i] = ++at;
 }
 
-static int by_position(const void *a, const void *b) {
-    const struct fp_oprofile_section *x = a, *y = b;
-    return x->start < y->start ? -1 : x->start > y->start;
-}
+FP_ORDER(by_position, struct fp_oprofile_section, start)
 
 /* Reads the symbol table `table` of `elf`. */
 static int64_t read_table(struct fp_oprofile_image *image, const struct elf *elf, const struct section *table,

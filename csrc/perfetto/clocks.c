@@ -259,13 +259,7 @@ static int find_offset(struct fp_perfetto_clocks *c, const struct routes *r, uin
         int64_t now, low, high;
         uint32_t i = 0; /* offsets from this time or before */
         if (!at->hops || !at->n || __builtin_add_overflow(time, all.offset, &now)) return 0;
-        for (uint32_t end = at->n; i < end;) {
-            const uint32_t middle = i + (end - i) / 2;
-            if (at->offsets[middle].from <= now)
-                i = middle + 1;
-            else
-                end = middle;
-        }
+        FP_BISECT(i, at->n, at->offsets[i].from <= now);
         if (!i || __builtin_sub_overflow(at->offsets[i - 1].from, all.offset, &low)) low = INT64_MIN;
         if (i == at->n || __builtin_sub_overflow(at->offsets[i].from, all.offset, &high)) high = INT64_MAX;
         all.low = low > all.low ? low : all.low;

@@ -54,14 +54,8 @@ static void decode(struct fp_pgo_executed *e, const struct runs *r, uint64_t fir
 
 /* The first instruction at an address or after it. */
 static uint32_t find(const struct fp_pgo_executed *e, uint64_t address) {
-    uint32_t low = 0, high = e->n_starts;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (e->starts[middle] < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = 0;
+    FP_BISECT(low, e->n_starts, e->starts[low] < address);
     return low;
 }
 

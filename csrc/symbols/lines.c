@@ -451,15 +451,7 @@ static struct fp_dwarf_functions *functions(struct fp_dwarf_lines *l) {
 static int is_place(const struct fp_dwarf_lines *l, uint64_t line_table, uint64_t file, uint64_t line,
                     struct fp_dwarf_line *found) {
     uint32_t low = 0;
-    for (uint32_t n = l->n_units; n;) {
-        const uint32_t half = n / 2;
-        if (l->units[low + half].offset <= line_table) {
-            low += half + 1;
-            n -= half + 1;
-        } else {
-            n = half;
-        }
-    }
+    FP_BISECT(low, l->n_units, l->units[low].offset <= line_table);
     if (!low || l->units[low - 1].offset != line_table || file > UINT32_MAX || line > UINT32_MAX) return 0;
     *found = (struct fp_dwarf_line){0, low - 1, (uint32_t)file, (uint32_t)line, 0};
     return 1;

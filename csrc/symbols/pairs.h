@@ -12,15 +12,7 @@ void fp_pairs_sort(struct fp_pairs_item *pairs, size_t n);
 
 /* The number of pairs whose key is at most `key`, in sorted pairs. */
 static inline size_t fp_pairs_upper(const struct fp_pairs_item *pairs, size_t n, uint64_t key) {
-    size_t low = 0;
-    while (n) {
-        const size_t half = n / 2;
-        if (pairs[low + half].key <= key) {
-            low += half + 1;
-            n -= half + 1;
-        } else {
-            n = half;
-        }
-    }
-    return low;
+    size_t i = 0;
+    FP_BISECT(i, n, pairs[i].key <= key);
+    return i;
 }

@@ -107,33 +107,22 @@ static void add_piece(struct fp_dwarf_ranges *r, uint32_t first, uint64_t start,
 }
 
 /* A heap of ranges that have begun, the highest owner first. */
-static void push(uint32_t *heap, uint32_t n, const struct fp_dwarf_range *items, uint32_t item) {
-    uint32_t at = n;
-    while (at && items[heap[(at - 1) / 2]].owner < items[item].owner) {
-        heap[at] = heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    heap[at] = item;
+static inline int is_before(const struct fp_dwarf_range *items, uint32_t a, uint32_t b) {
+    return items[a].owner > items[b].owner;
 }
 
-static void pop(uint32_t *heap, uint32_t n, const struct fp_dwarf_range *items) {
-    const uint32_t item = heap[n - 1];
-    uint32_t at = 0;
-    for (uint32_t child; (child = 2 * at + 1) < n - 1; at = child) {
-        if (child + 1 < n - 1 && items[heap[child + 1]].owner > items[heap[child]].owner) child++;
-        if (items[heap[child]].owner <= items[item].owner) break;
-        heap[at] = heap[child];
-    }
-    heap[at] = item;
-}
+FP_HEAP(const struct fp_dwarf_range *, uint32_t, is_before)
 
 static void cut(struct fp_dwarf_ranges *r, const struct fp_pairs_item *order, uint32_t *heap) {
     const uint32_t first = r->n_pieces;
     uint32_t next = 0, open = 0;
     uint64_t at = r->n ? order[0].key : 0;
     while (next < r->n || open) {
-        while (next < r->n && order[next].key <= at) push(heap, open++, r->items, (uint32_t)order[next++].value);
-        while (open && r->items[heap[0]].high <= at) pop(heap, open--, r->items);
+        while (next < r->n && order[next].key <= at) heap_push(r->items, heap, open++, (uint32_t)order[next++].value);
+        while (open && r->items[heap[0]].high <= at) {
+            heap[0] = heap[--open];
+            if (open) heap_sink(r->items, heap, open, 0);
+        }
         add_piece(r, first, at, open ? r->items[heap[0]].owner : 0);
         const uint64_t begins = next < r->n ? order[next].key : UINT64_MAX;
         const uint64_t ends = open ? r->items[heap[0]].high : UINT64_MAX;

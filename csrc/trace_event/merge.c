@@ -1,12 +1,7 @@
 #include "trace_event/read_private.h"
 
 /* By thread and time, then in file order. */
-static int by_time(const void *one, const void *other) {
-    const struct fp_trace_event_record *a = one, *b = other;
-    if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
-    if (a->time != b->time) return a->time < b->time ? -1 : 1;
-    return (a->order > b->order) - (a->order < b->order);
-}
+FP_ORDER(by_time, struct fp_trace_event_record, thread, time, order)
 
 /* Values of counters have none: they stay in file order. */
 static uint64_t length(const struct fp_trace_event_record *a) {
@@ -34,24 +29,19 @@ static int refill(struct fp_trace_event_read *r, uint32_t run) {
     return FP_NEEDS;
 }
 
-static const struct fp_trace_event_record *next_of(const struct fp_trace_event_read *r, uint32_t at) {
-    const struct fp_trace_event_run *run = &r->runs[r->merging.heap[at]];
+static const struct fp_trace_event_record *next_of(const struct fp_trace_event_read *r, uint32_t number) {
+    const struct fp_trace_event_run *run = &r->runs[number];
     return &run->records[run->pos];
 }
 
-/* Puts the run at heap[i] in its place among those below it. */
-static void sift_down(struct fp_trace_event_read *r, uint32_t i) {
-    int (*const in_order)(const void *, const void *) = r->pairing ? by_time : by_length;
-    for (;;) {
-        uint32_t least = i;
-        for (uint32_t child = 2 * i + 1; child <= 2 * i + 2 && child < r->merging.n_heap; child++)
-            if (in_order(next_of(r, child), next_of(r, least)) < 0) least = child;
-        if (least == i) return;
-        const uint32_t run = r->merging.heap[i];
-        r->merging.heap[i] = r->merging.heap[least];
-        r->merging.heap[least] = run;
-        i = least;
-    }
+static inline int is_before(const struct fp_trace_event_read *r, uint32_t a, uint32_t b) {
+    return (r->pairing ? by_time : by_length)(next_of(r, a), next_of(r, b)) < 0;
+}
+
+FP_HEAP(const struct fp_trace_event_read *, uint32_t, is_before)
+
+static void sink(struct fp_trace_event_read *r, uint32_t at) {
+    heap_sink(r, r->merging.heap, r->merging.n_heap, at);
 }
 
 /* Makes a heap of the runs, ordered by their next records.  FP_NEEDS: a run must be refilled. */
@@ -64,7 +54,7 @@ static int make_heap(struct fp_trace_event_read *r) {
         else if (!run->eof)
             return refill(r, r->merging.n_started);
     }
-    for (uint32_t i = r->merging.n_heap / 2; i-- > 0;) sift_down(r, i);
+    for (uint32_t i = r->merging.n_heap / 2; i-- > 0;) sink(r, i);
     r->merging.has_heap = 1;
     return FP_DONE;
 }
@@ -77,11 +67,11 @@ static int next_record(struct fp_trace_event_read *r) {
         const struct fp_trace_event_run *run = &r->runs[r->merging.heap[0]];
         if (run->pos == run->n && !run->eof) return refill(r, r->merging.heap[0]);
         if (run->pos == run->n) r->merging.heap[0] = r->merging.heap[--r->merging.n_heap];
-        if (r->merging.n_heap) sift_down(r, 0);
+        if (r->merging.n_heap) sink(r, 0);
     }
     r->merging.has_head = r->merging.n_heap > 0;
     if (r->merging.has_head) {
-        r->merging.head = *next_of(r, 0);
+        r->merging.head = *next_of(r, r->merging.heap[0]);
         r->runs[r->merging.heap[0]].pos++;
     }
     return FP_DONE;

@@ -61,25 +61,14 @@ void fp_uftrace_free(struct fp_uftrace *u) {
     free(r);
 }
 
-static int order(const void *a, const void *b) {
-    const struct uftrace_switch *s = a, *t = b;
-    if (s->tid != t->tid) return s->tid < t->tid ? -1 : 1;
-    if (s->time != t->time) return s->time < t->time ? -1 : 1;
-    return (s->kind > t->kind) - (s->kind < t->kind);
-}
+FP_ORDER(order, struct uftrace_switch, tid, time, kind)
 
 void fp_uftrace_begin(struct fp_uftrace *u, uint32_t tid, uint32_t thread) {
     struct uftrace_reader *r = (struct uftrace_reader *)u;
     if (!r->is_sorted && r->n_switches) qsort(r->switches, r->n_switches, sizeof *r->switches, order);
     r->is_sorted = 1;
-    uint32_t low = 0, high = r->n_switches;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (r->switches[middle].tid < tid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = 0;
+    FP_BISECT(low, r->n_switches, r->switches[low].tid < tid);
     for (r->next = r->end = low; r->end < r->n_switches && r->switches[r->end].tid == tid;) r->end++;
     r->thread = thread;
     r->n = 0;

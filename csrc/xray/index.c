@@ -269,18 +269,7 @@ static int index_window(struct fp_xray *x, struct fp_window *in, uint64_t size, 
 
 /* ---- the order ------------------------------------------------------------- */
 
-static int by_time(const void *left, const void *right) {
-    const struct buffer *a = left, *b = right;
-#define ORDER(field) \
-    if (a->field != b->field) return a->field < b->field ? -1 : 1
-    ORDER(wall_us);
-    ORDER(tsc);
-    ORDER(tid);
-    ORDER(pid);
-    ORDER(offset);
-#undef ORDER
-    return 0;
-}
+FP_ORDER(by_time, struct buffer, wall_us, tsc, tid, pid, offset)
 
 int fp_xray_index(struct fp_xray *x, struct fp_window *in, uint64_t size, uint64_t *next, struct fp_err *err) {
     if (!x->index) x->index = fp_have(calloc(1, sizeof *x->index));
@@ -344,11 +333,7 @@ void fp_xray_fill(struct fp_xray *x, struct fp_xray_piece *piece) {
     }
 }
 
-static int by_thread(const void *left, const void *right) {
-    const struct log_thread *a = left, *b = right;
-    if (a->tid != b->tid) return a->tid < b->tid ? -1 : 1;
-    return (a->pid > b->pid) - (a->pid < b->pid);
-}
+FP_ORDER(by_thread, struct log_thread, tid, pid)
 
 static int find_threads(struct fp_xray_index *index) {
     struct log_thread *threads = malloc((index->n + 1) * sizeof *threads);

@@ -121,20 +121,11 @@ static const uint8_t *after_counters(const struct fp_arc_run *run) {
     return p;
 }
 
-/* Sinks the run on top of a part of the heap. */
-static void sift_down(struct fp_arc_sums *s, uint32_t at) {
-    const struct fp_arc_run *runs = s->runs;
-    const uint32_t moved = s->heap[at];
-    for (;;) {
-        uint32_t child = 2 * at + 1;
-        if (child >= s->n_heap) break;
-        if (child + 1 < s->n_heap && runs[s->heap[child + 1]].caller < runs[s->heap[child]].caller) child++;
-        if (runs[s->heap[child]].caller >= runs[moved].caller) break;
-        s->heap[at] = s->heap[child];
-        at = child;
-    }
-    s->heap[at] = moved;
+static inline int is_before(const struct fp_arc_sums *s, uint32_t a, uint32_t b) {
+    return s->runs[a].caller < s->runs[b].caller;
 }
+
+FP_HEAP(const struct fp_arc_sums *, uint32_t, is_before)
 
 int fp_arc_sums_begin(struct fp_arc_sums *s, const uint8_t *bytes, const size_t *nbytes, uint32_t n_runs,
                       const uint64_t *low, const uint64_t *high, struct fp_err *err) {
@@ -153,7 +144,7 @@ int fp_arc_sums_begin(struct fp_arc_sums *s, const uint8_t *bytes, const size_t 
         if (beyond) return damaged(err);
         if (run->caller != ENDED) s->heap[s->n_heap++] = i;
     }
-    for (uint32_t i = s->n_heap / 2; i-- > 0;) sift_down(s, i);
+    for (uint32_t i = s->n_heap / 2; i-- > 0;) heap_sink(s, s->heap, s->n_heap, i);
     return FP_DONE;
 }
 
@@ -193,7 +184,7 @@ static int add_caller(struct fp_arc_sums *s) {
         struct fp_arc_run *run = &s->runs[s->heap[0]];
         if (add_run(s, run)) return FP_E_MALFORMED;
         if (run->caller == ENDED) s->heap[0] = s->heap[--s->n_heap];
-        if (s->n_heap) sift_down(s, 0);
+        if (s->n_heap) heap_sink(s, s->heap, s->n_heap, 0);
     }
     if (s->n_used > 1) qsort(s->used, s->n_used, sizeof *s->used, ascending);
     return FP_FULL;

@@ -69,29 +69,11 @@ static int load(struct fp_fold_tree *t, uint32_t run, struct fp_err *err) {
     return FP_FULL;
 }
 
-static void sift_down(struct fp_fold_tree *t) {
-    const struct fp_fold_tree_head *heads = t->heads;
-    const uint32_t moved = t->heap[0];
-    uint32_t at = 0;
-    for (;;) {
-        uint32_t child = 2 * at + 1;
-        if (child >= t->n_heap) break;
-        if (child + 1 < t->n_heap && heads[t->heap[child + 1]].key < heads[t->heap[child]].key) child++;
-        if (heads[t->heap[child]].key >= heads[moved].key) break;
-        t->heap[at] = t->heap[child];
-        at = child;
-    }
-    t->heap[at] = moved;
+static inline int is_before(const struct fp_fold_tree *t, uint32_t a, uint32_t b) {
+    return t->heads[a].key < t->heads[b].key;
 }
 
-static void push(struct fp_fold_tree *t, uint32_t run) {
-    uint32_t at = t->n_heap++;
-    while (at && t->heads[run].key < t->heads[t->heap[(at - 1) / 2]].key) {
-        t->heap[at] = t->heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    t->heap[at] = run;
-}
+FP_HEAP(const struct fp_fold_tree *, uint32_t, is_before)
 
 static inline uint64_t add(uint64_t a, uint64_t b) {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b; /* too large for any row */
@@ -105,14 +87,14 @@ static int next_record(struct fp_fold_tree *t, struct fp_err *err) {
         const int status = load(t, t->heap[0], err);
         if (status == FP_MORE || status < 0) return status;
         if (status == FP_DONE) t->heap[0] = t->heap[--t->n_heap];
-        if (t->n_heap) sift_down(t);
+        if (t->n_heap) heap_sink(t, t->heap, t->n_heap, 0);
         t->top_used = 0;
     }
     for (; t->n_used; t->n_used--) {
         const uint32_t run = t->used[t->n_used - 1];
         const int status = load(t, run, err);
         if (status == FP_MORE || status < 0) return status;
-        if (status == FP_FULL) push(t, run);
+        if (status == FP_FULL) heap_push(t, t->heap, t->n_heap++, run);
     }
     if (!t->n_heap) return FP_DONE;
     t->head = heads[t->heap[0]];
@@ -122,7 +104,7 @@ static int next_record(struct fp_fold_tree *t, struct fp_err *err) {
     while ((t->n_heap > 1 && heads[t->heap[1]].key == key) || (t->n_heap > 2 && heads[t->heap[2]].key == key)) {
         t->used[t->n_used++] = t->heap[0];
         t->heap[0] = t->heap[--t->n_heap];
-        sift_down(t);
+        heap_sink(t, t->heap, t->n_heap, 0);
         t->head.self = add(t->head.self, heads[t->heap[0]].self);
         t->head.calls = add(t->head.calls, heads[t->heap[0]].calls);
     }

@@ -159,12 +159,7 @@ static void collect_functions(struct fp_pair *p, struct pair_same *s) {
     }
 }
 
-static int compare_members(const void *a, const void *b) {
-    const struct pair_member *x = a, *y = b;
-    if (x->row != y->row) return x->row < y->row ? -1 : 1;
-    if (x->line != y->line) return x->line < y->line ? -1 : 1;
-    return x->function < y->function ? -1 : x->function > y->function;
-}
+FP_ORDER(compare_members, struct pair_member, row, line, function)
 
 /* The end of the members from `at` on with the same row and line; *sides, and *to, the first of the new side. */
 static uint32_t end_of_line(const struct fp_pair *p, const struct pair_same *s, uint32_t at, uint8_t *sides,

@@ -101,13 +101,7 @@ int fp_spans_put(struct fp_spans *s, const struct fp_batch *in, struct fp_err *e
     return FP_DONE;
 }
 
-static int by_time(const void *a, const void *b) {
-    const struct fp_spans_call *x = a, *y = b;
-    if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
-    if (x->start != y->start) return x->start < y->start ? -1 : 1;
-    if (x->depth != y->depth) return x->depth < y->depth ? -1 : 1;
-    return (x->duration > y->duration) - (x->duration < y->duration);
-}
+FP_ORDER(by_time, struct fp_spans_call, thread, start, depth, duration)
 
 int fp_spans_end(struct fp_spans *s) {
     for (uint32_t thread = 0; thread < s->cap_threads; thread++)

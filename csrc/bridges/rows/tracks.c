@@ -105,20 +105,9 @@ static void put_value(struct fp_tracks *t, const struct fp_batch *in, uint32_t r
 
 /* ---- events */
 
-static int by_kind(const void *a, const void *b) {
-    const struct fp_tracks_mark *x = a, *y = b;
-    if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
-    if (x->type != y->type) return x->type < y->type ? -1 : 1;
-    if (x->name != y->name) return x->name < y->name ? -1 : 1;
-    return (x->time > y->time) - (x->time < y->time);
-}
+FP_ORDER(by_kind, struct fp_tracks_mark, thread, type, name, time)
 
-static int by_time(const void *a, const void *b) {
-    const struct fp_tracks_mark *x = a, *y = b;
-    if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
-    if (x->time != y->time) return x->time < y->time ? -1 : 1;
-    return by_kind(a, b);
-}
+FP_ORDER(by_time, struct fp_tracks_mark, thread, time, type, name)
 
 /* Until at most `most` entries are left.  Events of a kind and a pixel become one entry; if that is not enough, first
  * types and names are forgotten, then all but the first entries of threads. */

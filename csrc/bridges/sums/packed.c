@@ -248,33 +248,13 @@ static inline int advance(struct fp_packed_merge *m, struct fp_packed_row_cursor
     return 1;
 }
 
-static inline int compare_cursors(const struct fp_packed_merge *m, uint32_t a, uint32_t b) {
+static inline int is_before(const struct fp_packed_merge *m, uint32_t a, uint32_t b) {
     const struct fp_packed_row *ra = &m->cursors[a].row, *rb = &m->cursors[b].row;
-    if (ra->function != rb->function) return fp_name_order_functions(m->order, ra->function, rb->function);
-    return fp_packed_row_compare(m->order, ra, rb);
+    if (ra->function != rb->function) return fp_name_order_functions(m->order, ra->function, rb->function) < 0;
+    return fp_packed_row_compare(m->order, ra, rb) < 0;
 }
 
-static void sift_down(struct fp_packed_merge *m) {
-    uint32_t at = 0, moved = m->heap[0];
-    for (;;) {
-        uint32_t child = 2 * at + 1;
-        if (child >= m->n_heap) break;
-        if (child + 1 < m->n_heap && compare_cursors(m, m->heap[child + 1], m->heap[child]) < 0) child++;
-        if (compare_cursors(m, m->heap[child], moved) >= 0) break;
-        m->heap[at] = m->heap[child];
-        at = child;
-    }
-    m->heap[at] = moved;
-}
-
-static void push(struct fp_packed_merge *m, uint32_t cursor) {
-    uint32_t at = m->n_heap++;
-    while (at && compare_cursors(m, cursor, m->heap[(at - 1) / 2]) < 0) {
-        m->heap[at] = m->heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    m->heap[at] = cursor;
-}
+FP_HEAP(const struct fp_packed_merge *, uint32_t, is_before)
 
 /* Whether no other cursor has the function of the heap's first one. */
 static inline int is_alone(const struct fp_packed_merge *m) {
@@ -303,7 +283,7 @@ int fp_packed_merge_next(struct fp_packed_merge *m, struct fp_err *err) {
             m->to_refill = m->n_started;
             return FP_MORE;
         }
-        if (found) push(m, m->n_started);
+        if (found) heap_push(m, m->heap, m->n_heap++, m->n_started);
     }
     if (m->have == 2) m->have = 0;
     if (m->alone) {
@@ -326,7 +306,7 @@ int fp_packed_merge_next(struct fp_packed_merge *m, struct fp_err *err) {
                 return FP_MORE;
             }
             if (!found) m->heap[0] = m->heap[--m->n_heap];
-            if (m->n_heap) sift_down(m);
+            if (m->n_heap) heap_sink(m, m->heap, m->n_heap, 0);
             m->used = 0;
         }
         if (!m->n_heap) break;
