@@ -17,13 +17,8 @@ static int room(struct fp_batch *out, uint32_t part, uint32_t n_values) {
 
 static uint32_t add_row(struct fp_chrome_samples *r, struct fp_batch *out, uint32_t stack, uint32_t thread,
                         int64_t time) {
-    const uint32_t i = out->n++;
-    out->stack[i] = stack;
-    out->thread[i] = thread;
-    out->label[i] = 0;
-    out->time[i] = time > 0 ? (uint64_t)time : 0;
     r->pub.rows++;
-    return i;
+    return fp_batch_sample(out, stack, thread, 0, time > 0 ? (uint64_t)time : 0);
 }
 
 /* Ends V8's current sample at `now`.  0 or FP_FULL. */

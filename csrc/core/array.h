@@ -32,7 +32,7 @@ static inline int fp_array_zeroed(void *array, uint32_t *cap, uint64_t need, siz
  *     struct name *name = FP_AT(r->names, r->cap_names, id);
  *     *FP_AT(r->lines, r->cap_lines, id) = 1;
  *
- * Only in code that runs in a guard. */
+ * Only in code that runs in a guard.  As the array may move, a value stored in it is not taken from it. */
 #define FP_AT(array, cap, i) ((__typeof__(array))fp_array_at(&(array), &(cap), i, sizeof *(array)))
 
 static inline void *fp_array_at(void *array, uint32_t *cap, uint64_t i, size_t width) {

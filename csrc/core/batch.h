@@ -137,6 +137,43 @@ uint64_t fp_batch_cpus(const struct fp_batch *b);
 
 /* cffi-end */
 
+/* Adds a row to a batch of stacks that is not full, and returns its number.  The caller sets its values. */
+static inline uint32_t fp_batch_sample(struct fp_batch *b, uint32_t stack, uint32_t thread, uint32_t label,
+                                       uint64_t time) {
+    const uint32_t row = b->n++;
+    b->stack[row] = stack;
+    b->thread[row] = thread;
+    b->label[row] = label;
+    b->time[row] = time;
+    return row;
+}
+
+/* Adds a row to a batch of a timeline that is not full. */
+static inline void fp_batch_call(struct fp_batch *b, uint64_t time, uint8_t op, uint32_t function, uint32_t thread,
+                                 uint16_t cpu) {
+    const uint32_t row = b->n++;
+    b->time[row] = time;
+    b->op[row] = op;
+    b->function[row] = function;
+    b->thread[row] = thread;
+    b->cpu[row] = cpu;
+}
+
+/* Adds a row to a batch of a graph that is not full: a cost or, with a callee, a call.  All else is 0. */
+static inline uint32_t fp_batch_cost(struct fp_batch *b, uint32_t function, uint32_t file, uint32_t line,
+                                     uint32_t callee) {
+    const uint32_t row = b->n++;
+    b->kind[row] = callee ? FP_CALL : FP_COST;
+    b->function[row] = function;
+    b->file[row] = file;
+    b->line[row] = line;
+    b->callee[row] = callee;
+    b->target_file[row] = b->target_line[row] = 0;
+    b->address[row] = b->bb[row] = b->target_address[row] = b->target_bb[row] = 0;
+    b->count[row] = b->count2[row] = 0;
+    return row;
+}
+
 /* The samples that a row of stacks represents. */
 static inline uint64_t fp_batch_samples(const struct fp_batch *b, uint32_t row) {
     return b->is_summed ? b->count[row] : 1;

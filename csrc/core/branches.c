@@ -38,11 +38,8 @@ int fp_branches_rows(struct fp_branches *b, uint64_t time, struct fp_batch *out)
         const struct fp_branch *branch = &b->list[b->next];
         if (!branch->count) continue; /* between two objects */
         memcpy(&key, fp_table_row(&b->keys, b->next), sizeof key);
-        const uint32_t i = out->n++;
-        out->stack[i] = fp_model_stack(b->model, fp_model_stack(b->model, 0, branch->from), branch->to);
-        out->thread[i] = key.thread;
-        out->label[i] = key.label;
-        out->time[i] = time;
+        const uint32_t stack = fp_model_stack(b->model, fp_model_stack(b->model, 0, branch->from), branch->to);
+        const uint32_t i = fp_batch_sample(out, stack, key.thread, key.label, time);
         for (uint32_t k = 0; k < out->n_values; k++) out->values[(size_t)k * out->cap + i] = 0;
         const uint32_t column = key.is_run ? FP_BRANCHES_STRAIGHT : FP_BRANCHES_TAKEN;
         out->values[(size_t)column * out->cap + i] = (int64_t)branch->count;

@@ -35,12 +35,9 @@ int fp_heap_rows(struct fp_heap_sums *h, struct fp_batch *out) {
         for (size_t k = 0; k < FP_HEAP_COLUMNS; k++) any |= s->values[k];
         if (!any) continue;
         if (out->n == out->cap) return FP_FULL;
-        const uint32_t i = out->n++;
+        const uint32_t i = fp_batch_sample(out, s->stack, s->thread, 0, 0);
         for (size_t k = h->first_column; k < FP_HEAP_COLUMNS; k++)
             out->values[(k - h->first_column) * out->cap + i] = s->values[k];
-        out->stack[i] = s->stack;
-        out->thread[i] = s->thread;
-        out->time[i] = out->label[i] = 0;
     }
     return FP_DONE;
 }

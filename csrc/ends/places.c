@@ -203,19 +203,13 @@ void fp_places_select(struct fp_places *p, uint32_t group) {
 int fp_places_pull(struct fp_places *p, struct fp_batch *out) {
     fp_batch_set_values(out, p->n_values);
     for (; p->at < p->end; p->at++) {
-        const uint32_t i = out->n, id = p->order[p->at];
-        if (i == out->cap) return FP_FULL;
-        out->n++;
-        const uint32_t *key = fp_table_row(&p->rows.keys, id);
+        if (out->n == out->cap) return FP_FULL;
+        const uint32_t id = p->order[p->at], *key = fp_table_row(&p->rows.keys, id);
+        const uint32_t function = p->by_address ? key[GROUP] : 0, file = p->by_address ? key[FILE_] : key[GROUP];
+        const uint32_t i = fp_batch_cost(out, function, file, key[LINE], key[CALLEE] ? key[CALLEE] - 1 : 0);
         out->kind[i] = key[CALLEE] ? FP_CALL : FP_COST;
-        out->function[i] = p->by_address ? key[GROUP] : 0;
-        out->file[i] = p->by_address ? key[FILE_] : key[GROUP];
-        out->line[i] = key[LINE];
         out->address[i] = fp_words_u64(key + ADDRESS);
-        out->callee[i] = key[CALLEE] ? key[CALLEE] - 1 : 0;
         out->count[i] = (uint64_t)p->rows.values[0][id];
-        out->target_file[i] = out->target_line[i] = 0;
-        out->target_address[i] = out->target_bb[i] = out->bb[i] = out->count2[i] = 0;
         for (uint32_t k = 0; k < p->n_values; k++) out->values[(size_t)k * out->cap + i] = p->rows.values[1 + k][id];
     }
     return FP_DONE;

@@ -278,10 +278,7 @@ int fp_gperftools_rows(struct fp_gperftools_reader *g, struct fp_batch *out, str
                 ns > INT64_MAX)
                 return fp_fail_got(err, FP_E_OVERFLOW, 0, "a stack's ticks times the period", FP_GOT_UNSIGNED, ticks,
                                    "less than 2^63 nanoseconds", 0);
-            uint32_t i = out->n++;
-            out->stack[i] = stacks[k];
-            out->thread[i] = out->label[i] = 0;
-            out->time[i] = 0;
+            const uint32_t i = fp_batch_sample(out, stacks[k], 0, 0, 0);
             out->values[i] = (int64_t)ticks;
             if (n_values == 2) out->values[out->cap + i] = (int64_t)ns;
         }

@@ -137,11 +137,7 @@ static int rows(struct heapprofile_reader *r, struct fp_batch *out) {
             node->stack = fp_model_stack(r->model, r->nodes[node->parent].stack, frame);
         }
         if (!node->size) continue;
-        const uint32_t i = out->n++;
-        out->stack[i] = node->stack;
-        out->time[i] = 0;
-        out->thread[i] = out->label[i] = 0;
-        out->values[i] = node->size;
+        out->values[fp_batch_sample(out, node->stack, 0, 0, 0)] = node->size;
     }
     return FP_DONE;
 }

@@ -191,11 +191,8 @@ static int read_event(struct mojo_reader *r, struct fp_cursor *c) {
 
 static void put_sample(struct mojo_reader *r, struct fp_batch *out) {
     struct fp_model *m = r->model;
-    const uint32_t i = out->n++;
     const int64_t values[FP_MOJO_VALUES] = {1, r->memory, r->memory > 0 ? r->memory : 0, r->is_idle ? 0 : r->time,
                                             r->time};
-    for (size_t k = 0; k < FP_MOJO_VALUES; k++)
-        if (r->f.columns[k] >= 0) out->values[(size_t)r->f.columns[k] * out->cap + i] = values[k];
     uint32_t label = 0, stack = 0;
     struct fp_strings *s = &m->strings;
     if (r->is_idle || r->is_gc) {
@@ -204,10 +201,9 @@ static void put_sample(struct mojo_reader *r, struct fp_batch *out) {
         if (r->is_gc) label = fp_model_label(m, label, key, fp_strings_intern(s, "gc", 2), 0, 0);
     }
     for (uint32_t k = 0; k < r->n; k++) stack = fp_model_stack(m, stack, r->stack[k]);
-    out->stack[i] = stack;
-    out->thread[i] = r->thread;
-    out->label[i] = label;
-    out->time[i] = 0;
+    const uint32_t i = fp_batch_sample(out, stack, r->thread, label, 0);
+    for (size_t k = 0; k < FP_MOJO_VALUES; k++)
+        if (r->f.columns[k] >= 0) out->values[(size_t)r->f.columns[k] * out->cap + i] = values[k];
     r->has_sample = 0;
 }
 

@@ -171,21 +171,16 @@ int fp_oprofile_rows(struct fp_oprofile_reader *r, struct fp_batch *out, struct 
         const uint32_t next = add_up(r, r->next, values, out->cap);
         if (!next) return fp_fail_got(err, FP_E_OVERFLOW, 0, "the sum of samples", 0, 0, "less than 2^63", 0);
         r->next = next;
-        out->function[i] = function;
-        out->file[i] = out->line[i] = 0;
+        fp_batch_cost(out, function, 0, 0, r->to ? callee : 0);
         out->address[i] = position + here.bias;
-        out->kind[i] = r->to ? FP_CALL : FP_COST;
-        out->callee[i] = out->target_file[i] = out->target_line[i] = 0;
-        out->bb[i] = out->target_address[i] = out->target_bb[i] = out->count[i] = out->count2[i] = 0;
         if (r->to) {
-            out->callee[i] = callee;
+            out->kind[i] = FP_CALL;
             out->target_address[i] = target + there.bias;
             for (uint32_t k = 0; k < r->n_values; k++) {
                 const int64_t value = values[(size_t)k * out->cap];
                 out->count[i] += value < 0 ? 0 - (uint64_t)value : (uint64_t)value; /* of a difference: its size */
             }
         }
-        out->n++;
     }
     return FP_DONE;
 }

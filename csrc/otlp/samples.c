@@ -360,16 +360,14 @@ static int put_rows(struct fp_otlp_reader *r, struct fp_batch *out, struct fp_er
     }
     for (; r->rows.row < r->rows.n_rows; r->rows.row++) {
         if (out->n == out->cap) return FP_FULL;
-        const uint32_t row = out->n++, i = r->rows.row;
+        const uint32_t i = r->rows.row;
+        const uint64_t time = s->times.p == s->times.end ? 0 : fp_u64(s->times.p + 8 * (size_t)i);
+        const uint32_t row = fp_batch_sample(out, r->rows.row_stack, r->rows.row_thread, r->rows.row_label, time);
         for (uint32_t k = 0; k < out->n_values; k++) out->values[(size_t)k * out->cap + row] = 0;
         for (uint32_t k = r->rows.leader; k < r->n_chosen; k++) {
             const struct fp_otlp_cursor *const c = &r->rows.cursors[k];
             if (c->joined) out->values[(size_t)c->column * out->cap + row] = c->values[i];
         }
-        out->stack[row] = r->rows.row_stack;
-        out->label[row] = r->rows.row_label;
-        out->thread[row] = r->rows.row_thread;
-        out->time[row] = s->times.p == s->times.end ? 0 : fp_u64(s->times.p + 8 * (size_t)i);
     }
     r->rows.n_rows = 0;
     r->stats.samples += end_samples(r);

@@ -37,16 +37,10 @@ int fp_perfetto_begin_call(struct fp_perfetto_read *r, uint32_t place, uint32_t 
 
 int fp_perfetto_put_sample_row(struct fp_perfetto_read *r, uint32_t place, uint32_t stack, int64_t value,
                                struct fp_batch *out) {
-    const uint32_t i = out->n;
     uint32_t thread;
-    if (i == out->cap) return FP_FULL;
+    if (out->n == out->cap) return FP_FULL;
     if (!fp_perfetto_thread_of(r, place, 0, &thread)) return FP_NEEDS;
-    out->time[i] = r->rounds.time;
-    out->thread[i] = thread;
-    out->stack[i] = stack;
-    out->label[i] = 0;
-    out->values[i] = value;
-    out->n++;
+    out->values[fp_batch_sample(out, stack, thread, 0, r->rounds.time)] = value;
     r->n_rows++;
     return FP_DONE;
 }

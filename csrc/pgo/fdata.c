@@ -85,10 +85,7 @@ static void put(struct fp_pgo_fdata *r, const struct place *first, const struct 
                 const uint64_t values[COLUMNS], struct fp_batch *out) {
     uint32_t node = fp_model_stack(r->model, 0, frame_of(r, first));
     if (second) node = fp_model_stack(r->model, node, frame_of(r, second));
-    const uint32_t i = out->n++;
-    out->stack[i] = node;
-    out->thread[i] = out->label[i] = 0;
-    out->time[i] = 0;
+    const uint32_t i = fp_batch_sample(out, node, 0, 0, 0);
     for (uint32_t k = 0; k < (r->no_lbr ? 1 : COLUMNS); k++) out->values[(size_t)k * out->cap + i] = (int64_t)values[k];
 }
 

@@ -36,10 +36,7 @@ int fp_pgo_add_row(struct fp_pgo_reader *r, uint32_t depth, uint32_t first, uint
     if (out->n == out->cap) return FP_FULL;
     uint32_t node = fp_model_stack(r->model, callers_of(r, depth), first);
     if (second) node = fp_model_stack(r->model, node, second);
-    const uint32_t i = out->n++;
-    out->stack[i] = node;
-    out->thread[i] = out->label[i] = 0;
-    out->time[i] = 0;
+    const uint32_t i = fp_batch_sample(out, node, 0, 0, 0);
     for (uint32_t k = 0; k < FP_PGO_COLUMNS; k++) out->values[(size_t)k * out->cap + i] = 0;
     out->values[(size_t)column * out->cap + i] = (int64_t)value;
     return 0;

@@ -112,16 +112,7 @@ static int begin_entry(struct fp_pstats_reader *r, struct fp_err *err) {
 
 static uint32_t add_row(struct fp_pstats_reader *r, struct fp_batch *out, uint32_t function, uint32_t line,
                         const int64_t values[FP_PSTATS_VALUES]) {
-    const uint32_t i = out->n++;
-    out->kind[i] = FP_COST;
-    out->function[i] = function;
-    out->file[i] = fp_table_row(&r->model->functions, function)[FP_FUNCTION_FILE];
-    out->line[i] = line;
-    out->address[i] = out->bb[i] = 0;
-    out->callee[i] = 0;
-    out->target_file[i] = out->target_line[i] = 0;
-    out->target_address[i] = out->target_bb[i] = 0;
-    out->count[i] = out->count2[i] = 0;
+    const uint32_t i = fp_batch_cost(out, function, fp_file_of_function(r->model, function), line, 0);
     for (uint32_t k = 0; k < FP_PSTATS_VALUES; k++) out->values[(size_t)k * out->cap + i] = values[k];
     return i;
 }

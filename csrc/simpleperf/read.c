@@ -177,15 +177,12 @@ static int take_sample(struct simpleperf_reader *r, struct fp_wire m, struct fp_
     if (r->s.undefined != undefined && !r->lenient) return bad(r, "the file or symbol of a frame is not defined");
     if (v.event >= r->s.n_events) return bad(r, "the kind of event of a sample is not defined");
     if (v.count > INT64_MAX || v.time > INT64_MAX) return bad(r, "a count or time of 2^63 or more");
-    const uint32_t i = out->n++;
-    int64_t *values = out->values + i;
+    const uint32_t stack = fp_model_path(r->model, r->stack, n), label = label_of(r, v.unwinding);
+    const uint32_t thread = thread_of(r, v.thread, (uint32_t)v.thread)->thread;
+    int64_t *values = out->values + fp_batch_sample(out, stack, thread, label, v.time);
     for (uint32_t k = 0; k < 2 * r->s.n_events; k++) values[(size_t)k * out->cap] = 0;
     values[(size_t)(2 * v.event) * out->cap] = 1;
     values[(size_t)(2 * v.event + 1) * out->cap] = (int64_t)v.count;
-    out->stack[i] = fp_model_path(r->model, r->stack, n);
-    out->thread[i] = thread_of(r, v.thread, (uint32_t)v.thread)->thread;
-    out->label[i] = label_of(r, v.unwinding);
-    out->time[i] = v.time;
     return 0;
 }
 

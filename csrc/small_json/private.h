@@ -57,11 +57,7 @@ extern const struct fp_json_shape fp_pyinstrument_shape, fp_safari_shape, fp_sta
 int fp_small_json_broken(struct fp_small_json_reader *r, const struct fp_window *in, const char *want,
                          struct fp_err *err);
 
-/* Add a row of stacks, or of a graph: self cost, or that of calls if there is a callee.  fp_small_json_put sets a
- * value. */
-void fp_small_json_row(struct fp_batch *out, uint32_t stack, uint64_t time);
-void fp_small_json_cost(const struct fp_model *m, struct fp_batch *out, uint32_t function, uint32_t line,
-                        uint32_t callee);
+/* Sets a value of the last row. */
 static inline void fp_small_json_put(struct fp_batch *out, uint32_t column, int64_t value) {
     out->values[(size_t)column * out->cap + out->n - 1] = value;
 }

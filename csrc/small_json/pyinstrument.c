@@ -102,7 +102,7 @@ static int end_of_record(struct fp_small_json_reader *r, struct fp_window *in, s
     uint32_t stack = 0;
     for (uint32_t k = 1; k < r->n; k++) stack = fp_model_stack(r->model, stack, r->stacks[k]);
     r->now += (uint64_t)ns;
-    fp_small_json_row(r->out, stack, r->now);
+    fp_batch_sample(r->out, stack, 0, 0, r->now);
     r->out->thread[r->out->n - 1] = r->thread;
     fp_small_json_put(r->out, 0, ns);
     fp_small_json_put(r->out, 1, 1);
@@ -143,7 +143,7 @@ static int end_of_node(struct fp_small_json_reader *r, struct fp_window *in, str
     if (__builtin_add_overflow(node[-1].of_children, node->time, &node[-1].of_children))
         return fp_small_json_broken(r, in, "times of less than 292 years", err);
     if (node->time <= node->of_children) return status; /* each is rounded to microseconds */
-    fp_small_json_row(r->out, node->stack, 0);
+    fp_batch_sample(r->out, node->stack, 0, 0, 0);
     fp_small_json_put(r->out, 0, node->time - node->of_children);
     return status;
 }

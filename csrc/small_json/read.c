@@ -69,27 +69,6 @@ int fp_small_json_broken(struct fp_small_json_reader *r, const struct fp_window 
     return FP_E_MALFORMED;
 }
 
-void fp_small_json_row(struct fp_batch *out, uint32_t stack, uint64_t time) {
-    const uint32_t i = out->n++;
-    out->stack[i] = stack;
-    out->time[i] = time;
-    out->thread[i] = out->label[i] = 0;
-}
-
-void fp_small_json_cost(const struct fp_model *m, struct fp_batch *out, uint32_t function, uint32_t line,
-                        uint32_t callee) {
-    const uint32_t i = out->n++;
-    out->kind[i] = callee ? FP_CALL : FP_COST;
-    out->function[i] = function;
-    out->file[i] = fp_table_row(&m->functions, function)[FP_FUNCTION_FILE];
-    out->line[i] = line;
-    out->address[i] = out->bb[i] = 0;
-    out->callee[i] = callee;
-    out->target_file[i] = out->target_line[i] = 0;
-    out->target_address[i] = out->target_bb[i] = 0;
-    out->count[i] = out->count2[i] = 0;
-}
-
 static void forget(struct fp_small_json_reader *r) {
     for (uint32_t i = 0; i < N_NUMBERS; i++) r->numbers[i] = -1;
     r->name = r->module = r->place = 0;
@@ -118,7 +97,7 @@ static int end_of_line(struct fp_small_json_reader *r, struct fp_window *in, str
     uint32_t name = n[START] > 0 && n[START] < r->cap_names ? r->names[n[START]] : 0;
     if (!name) name = fp_strings_intern(&r->model->strings, "<module>", 8);
     const uint32_t function = fp_model_function(r->model, 0, r->file, name, 0, 0);
-    fp_small_json_cost(r->model, r->out, function, (uint32_t)n[LINENO], 0);
+    fp_batch_cost(r->out, function, fp_file_of_function(r->model, function), (uint32_t)n[LINENO], 0);
     for (uint32_t k = 0; k < FP_SMALL_VALUES; k++) fp_small_json_put(r->out, k, values[k]);
     return 0;
 }
@@ -181,7 +160,7 @@ static int take_node(struct fp_small_json_reader *r, struct fp_window *in, struc
     }
     r->stacks[r->n - 1] = fp_model_stack(r->model, r->stacks[r->n - 2], frame);
     if (!n[ENTRIES] && !n[ALLOC] && !n[TICKS]) return 0;
-    fp_small_json_row(r->out, r->stacks[r->n - 1], 0);
+    fp_batch_sample(r->out, r->stacks[r->n - 1], 0, 0, 0);
     fp_small_json_put(r->out, 0, ns);
     fp_small_json_put(r->out, 1, n[ALLOC]);
     fp_small_json_put(r->out, 2, n[ENTRIES]);

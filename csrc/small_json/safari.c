@@ -62,7 +62,7 @@ static int end_of_duration(struct fp_small_json_reader *r, int64_t duration, str
     }
     if (r->out->n == r->out->cap) return FP_FULL;
     r->next_time++;
-    fp_small_json_row(r->out, r->stacks[r->next_time], r->times[r->next_time]);
+    fp_batch_sample(r->out, r->stacks[r->next_time], 0, 0, r->times[r->next_time]);
     fp_small_json_put(r->out, 0, duration);
     fp_small_json_put(r->out, 1, 1);
     return 0;

@@ -92,7 +92,8 @@ static int put_items(struct fp_small_json_reader *r, struct fp_window *in, struc
         }
         if (r->out->n == r->out->cap) return FP_FULL;
         const uint32_t function = function_of(r->model, frame);
-        fp_small_json_cost(r->model, r->out, function, item->line, callee ? function_of(r->model, callee) : 0);
+        fp_batch_cost(r->out, function, fp_file_of_function(r->model, function), item->line,
+                      callee ? function_of(r->model, callee) : 0);
         fp_small_json_put(r->out, 0, value);
         fp_small_json_put(r->out, 1, item->weight);
     }
@@ -111,7 +112,7 @@ static int end_of_sample(struct fp_small_json_reader *r, int64_t weight, struct 
         return fp_small_json_broken(r, in, "a number of samples whose sum is below 2^63", err);
     uint32_t stack = 0;
     for (uint32_t k = 1; k < r->n; k++) stack = fp_model_stack(r->model, stack, r->stacks[k]);
-    fp_small_json_row(r->out, stack, time);
+    fp_batch_sample(r->out, stack, 0, 0, time);
     fp_small_json_put(r->out, 0, value);
     fp_small_json_put(r->out, 1, weight);
     return 0;

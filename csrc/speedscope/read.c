@@ -375,12 +375,8 @@ static int add_value(struct speedscope_reader *r, uint32_t list, int64_t value, 
     if (value < 0 && list == SAMPLES) forget_stack(r);
     if (kept < 0 || value < 0) return FP_DONE; /* reported already */
     const int64_t weight = list == WEIGHTS ? value : kept;
-    const uint32_t stack = model_stack(r), i = out->n++;
-    out->stack[i] = stack;
+    const uint32_t i = fp_batch_sample(out, model_stack(r), p->thread, 0, 0);
     for (uint32_t k = 0; k < out->n_values; k++) out->values[(size_t)k * out->cap + i] = k == p->column ? weight : 0;
-    out->time[i] = 0;
-    out->thread[i] = p->thread;
-    out->label[i] = 0;
     r->pub.rows++;
     return FP_DONE;
 }

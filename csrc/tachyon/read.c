@@ -130,11 +130,8 @@ static int put_sample(struct tachyon_reader *r, struct fp_batch *out, uint32_t r
         return bad(r, "the time of a sample", "less than 2^63 nanoseconds");
     uint32_t stack = 0;
     for (uint32_t k = 0; k < t->n; k++) stack = fp_model_stack(r->model, stack, t->frames[k]);
-    const uint32_t i = out->n++;
-    out->stack[i] = stack;
-    out->time[i] = t->us * 1000;
-    out->thread[i] = t->thread;
-    out->label[i] = label_of(r, (uint32_t)state, fp_table_row(&r->keys, row)[2]);
+    const uint32_t label = label_of(r, (uint32_t)state, fp_table_row(&r->keys, row)[2]);
+    const uint32_t i = fp_batch_sample(out, stack, t->thread, label, t->us * 1000);
     out->values[i] = (int64_t)r->f.interval_ns;
     out->values[out->cap + i] = 1;
     r->f.samples++;

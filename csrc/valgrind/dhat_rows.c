@@ -169,10 +169,7 @@ int fp_dhat_rows(struct fp_dhat *pub, struct fp_batch *out, struct fp_err *err) 
         if (out->n == out->cap) return FP_FULL;
         if (d->next - d->entered >= d->n_entered || d->n_renewed != d->model->n_renewed) enter_next(d);
         const struct fp_dhat_sums *sums = &d->sums[d->next];
-        const uint32_t i = out->n++;
-        out->stack[i] = d->entered_nodes[d->next - d->entered];
-        out->time[i] = 0;
-        out->thread[i] = out->label[i] = 0;
+        const uint32_t i = fp_batch_sample(out, d->entered_nodes[d->next - d->entered], 0, 0, 0);
         for (uint32_t k = 0; k < d->pub.n_columns; k++)
             out->values[(size_t)k * out->cap + i] = sums->v[d->pub.columns[k]];
     }

@@ -109,12 +109,7 @@ static int begin_another(struct fp_xray *x, const uint8_t *p, uint64_t offset, s
 }
 
 static void put_row(const struct fp_xray_basic *b, uint8_t op, uint32_t function, struct fp_batch *out) {
-    const uint32_t row = out->n++;
-    out->op[row] = op;
-    out->time[row] = b->tsc;
-    out->function[row] = function;
-    out->thread[row] = b->thread;
-    out->cpu[row] = b->cpu;
+    fp_batch_call(out, b->tsc, op, function, b->thread, b->cpu);
 }
 
 /* An argument belongs to the function record directly before it in the file, if that has the same function and

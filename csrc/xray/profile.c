@@ -169,11 +169,7 @@ static int drain(struct fp_xray *x, struct fp_batch *out) {
             self = 0;
         }
         if (!self && !path->calls) continue;
-        const uint32_t row = out->n++, *key = fp_table_row(&q->table, q->next);
-        out->thread[row] = key[0];
-        out->stack[row] = key[1];
-        out->label[row] = 0;
-        out->time[row] = 0;
+        const uint32_t *key = fp_table_row(&q->table, q->next), row = fp_batch_sample(out, key[1], key[0], 0, 0);
         out->values[row] = self;
         out->values[out->cap + row] = (int64_t)path->calls;
     }

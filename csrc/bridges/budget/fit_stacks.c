@@ -93,12 +93,9 @@ int fp_fit_stacks_take(struct fp_fit_stacks *t, uint32_t group, struct fp_window
             return FP_FULL;
         }
         if (out->n_values != s->n_values) fp_batch_set_values(out, s->n_values);
-        const uint32_t row = out->n++;
+        s->time += fp_zag(fp_varint_next(in));
         out->part = s->part;
-        out->stack[row] = (uint32_t)(stack >> 1);
-        out->thread[row] = s->thread;
-        out->label[row] = s->label;
-        out->time[row] = s->time += fp_zag(fp_varint_next(in));
+        const uint32_t row = fp_batch_sample(out, (uint32_t)(stack >> 1), s->thread, s->label, s->time);
         for (uint32_t k = 0; k < s->n_values; k++)
             out->values[(size_t)k * out->cap + row] = (int64_t)fp_zag(fp_varint_next(in));
     }

@@ -255,11 +255,7 @@ static int put_row(struct fp_estimate *e, struct fp_batch *out, uint32_t thread,
     for (uint32_t k = 0; k < e->n_values; k++) any |= out->values[(size_t)k * out->cap + i] = part_of(values[k], part);
     if (!any) return FP_DONE;
     const uint32_t frame = frame_of(e, r->own_frames, e->own, place);
-    out->stack[i] = fp_model_stack(e->model, callers, frame);
-    out->thread[i] = thread;
-    out->label[i] = 0;
-    out->time[i] = 0;
-    out->n++;
+    fp_batch_sample(out, fp_model_stack(e->model, callers, frame), thread, 0, 0);
     e->stacks++;
     show_arcs(e);
     if (e->own->totals[shown] > 0) {
@@ -316,11 +312,7 @@ static int put_unnamed(struct fp_estimate *e, uint32_t thread, struct fp_batch *
     if (i == out->cap) return FP_FULL;
     for (uint32_t k = 0; k < e->n_values; k++) any |= out->values[(size_t)k * out->cap + i] = r->sums[k];
     if (!any) return FP_DONE;
-    out->stack[i] = r->pruned;
-    out->thread[i] = thread;
-    out->label[i] = 0;
-    out->time[i] = 0;
-    out->n++;
+    fp_batch_sample(out, r->pruned, thread, 0, 0);
     e->stacks++;
     if (e->own->totals[shown] > 0) e->pruned += fp_estimate_magnitude(r->sums[shown]) / e->own->totals[shown];
     memset(r->sums, 0, e->n_values * sizeof *r->sums);

@@ -178,15 +178,11 @@ int fp_fold_stacks(struct fp_fold_tree *t, uint64_t ticks_per_second, struct fp_
         if (!head->depth) begin_group(t);
         if (!head->self && !head->calls) continue; /* a group, or a context only carried over to another CPU */
         const uint32_t row = out->n;
-        out->stack[row] = t->path[head->depth].stack;
-        out->thread[row] = t->thread;
-        out->label[row] = t->label;
-        out->time[row] = 0;
         if (fp_fold_in_units(ticks_per_second, head->self, &out->values[row]))
             return fp_fail_beyond(err, FP_FOLD_PATH_COST, FP_FOLD_TIME, "2^63 - 1");
         if (head->calls > INT64_MAX) return fp_fail_beyond(err, FP_FOLD_PATH_COST, FP_FOLD_CALLS, "2^63 - 1");
         out->values[out->cap + row] = (int64_t)head->calls;
-        out->n++;
+        fp_batch_sample(out, t->path[head->depth].stack, t->thread, t->label, 0);
     }
     return FP_FULL;
 }

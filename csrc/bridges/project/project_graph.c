@@ -153,22 +153,14 @@ int fp_project_pull(struct fp_project *s, struct fp_batch *out) {
     const struct fp_model *m = s->model;
     for (; s->at < s->rows.n; s->at++) {
         if (out->n == out->cap) return FP_FULL;
-        const uint32_t i = out->n++, id = s->at;
-        const uint32_t *row = fp_table_row(&s->rows, id), callee = row[1];
+        const uint32_t id = s->at, *row = fp_table_row(&s->rows, id), callee = row[1];
         const uint32_t *p = fp_table_row(&s->positions, row[0]);
-        out->kind[i] = callee ? FP_CALL : FP_COST;
-        out->function[i] = p[FP_POSITION_FUNCTION];
-        out->file[i] = p[FP_POSITION_FILE];
-        out->line[i] = p[FP_POSITION_LINE];
+        const uint32_t i =
+            fp_batch_cost(out, p[FP_POSITION_FUNCTION], p[FP_POSITION_FILE], p[FP_POSITION_LINE], callee);
         out->address[i] = fp_words_u64(p + FP_POSITION_ADDRESS);
-        out->bb[i] = 0;
-        out->callee[i] = callee;
-        out->target_file[i] = 0;
         out->target_line[i] = callee ? fp_table_row(&m->functions, callee)[FP_FUNCTION_LINE] : 0;
         out->target_address[i] = callee && callee < s->cap_start ? s->start_of[callee] : 0;
-        out->target_bb[i] = 0;
         out->count[i] = callee ? s->counts[id] : 0;
-        out->count2[i] = 0;
         for (uint32_t k = 0; k < s->n_values; k++)
             out->values[(size_t)k * out->cap + i] = s->costs[(size_t)id * s->n_values + k];
     }

@@ -43,15 +43,6 @@ static int append(struct fp_batch *out, const struct fp_batch *in, uint32_t i, u
     return 0;
 }
 
-static void append_exit(struct fp_batch *out, uint32_t thread, uint32_t function, uint16_t cpu, uint64_t time) {
-    const uint32_t to = out->n++;
-    out->time[to] = time;
-    out->function[to] = function;
-    out->thread[to] = thread;
-    out->cpu[to] = cpu;
-    out->op[to] = FP_OP_EXIT;
-}
-
 /* Appends the rows from `from` on, up to one that changes more than its time or needs memory.  Returns how many. */
 static uint32_t put_nested(struct fp_nest *n, const struct fp_batch *in, uint32_t from, struct fp_batch *out) {
     const uint32_t to = out->n, most = in->n - from < out->cap - to ? in->n - from : out->cap - to;
@@ -125,7 +116,7 @@ int fp_nest_put(struct fp_nest *n, const struct fp_batch *in, uint32_t *from, st
                 }
                 while (calls->functions[calls->n - 1] != function) {
                     if (out->n == out->cap) return FP_FULL; /* the same exit comes again */
-                    append_exit(out, thread, calls->functions[calls->n - 1], in->cpu[i], now);
+                    fp_batch_call(out, now, FP_OP_EXIT, calls->functions[calls->n - 1], thread, in->cpu[i]);
                     n->unwound++;
                     fp_open_leave(n->open, calls, thread);
                 }
@@ -147,7 +138,7 @@ int fp_nest_end(struct fp_nest *n, struct fp_batch *out) {
         for (; calls->n; n->unfinished++) {
             if (out->n == out->cap || (out->n && out->part != t->part)) return FP_FULL;
             out->part = t->part;
-            append_exit(out, n->ended, calls->functions[calls->n - 1], 0, t->last);
+            fp_batch_call(out, t->last, FP_OP_EXIT, calls->functions[calls->n - 1], n->ended, 0);
             fp_open_leave(n->open, calls, n->ended);
         }
     }

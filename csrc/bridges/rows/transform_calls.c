@@ -25,13 +25,9 @@ void fp_transform_free(struct fp_transform *t) {
 static void append(struct fp_transform *t, struct fp_batch *out, const struct fp_batch *in, uint32_t i, enum fp_op op,
                    uint32_t function) {
     struct fp_transform_thread *const h = &t->threads[in->thread[i]];
-    const uint32_t to = out->n++;
+    const uint32_t to = out->n;
     if (in->time[i] > h->shown_until) h->shown_until = in->time[i];
-    out->time[to] = in->time[i];
-    out->function[to] = function;
-    out->thread[to] = in->thread[i];
-    out->cpu[to] = in->cpu[i];
-    out->op[to] = (uint8_t)op;
+    fp_batch_call(out, in->time[i], (uint8_t)op, function, in->thread[i], in->cpu[i]);
     if (op == FP_OP_ARGUMENT || op == FP_OP_BUFFER) out->aux[to] = in->aux[i];
 }
 
@@ -126,15 +122,6 @@ int fp_transform_calls(struct fp_transform *t, const struct fp_batch *in, uint32
     return FP_DONE;
 }
 
-static void append_exit(struct fp_batch *out, uint32_t thread, uint32_t function, uint64_t time) {
-    const uint32_t to = out->n++;
-    out->time[to] = time;
-    out->function[to] = function;
-    out->thread[to] = thread;
-    out->cpu[to] = 0;
-    out->op[to] = FP_OP_EXIT;
-}
-
 int fp_transform_end(struct fp_transform *t, struct fp_batch *out) {
     for (; t->n_ended < t->cap_threads; t->n_ended++) {
         struct fp_transform_thread *const h = &t->threads[t->n_ended];
@@ -146,7 +133,7 @@ int fp_transform_end(struct fp_transform *t, struct fp_batch *out) {
             h->calls.n = h->is_hidden ? 0 : h->calls.n - 1;
             h->is_hidden = 0;
             if (shown == FP_NO_ID) continue;
-            append_exit(out, t->n_ended, shown, h->last);
+            fp_batch_call(out, h->last, FP_OP_EXIT, shown, t->n_ended, 0);
             t->unfinished++;
         }
     }

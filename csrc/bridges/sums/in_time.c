@@ -58,12 +58,8 @@ int fp_in_time_take(struct fp_in_time *s, struct fp_batch *out) {
         if (out->n_values != n_values) fp_batch_set_values(out, n_values);
         struct fp_in_time_head head;
         memcpy(&head, s->rounds.p, HEAD);
-        const uint32_t row = out->n++;
         out->part = s->rounds.tag;
-        out->stack[row] = head.stack;
-        out->thread[row] = head.thread;
-        out->label[row] = head.label;
-        out->time[row] = s->rounds.time;
+        const uint32_t row = fp_batch_sample(out, head.stack, head.thread, head.label, s->rounds.time);
         for (uint32_t k = 0; k < n_values; k++)
             memcpy(&out->values[(size_t)k * out->cap + row], s->rounds.p + HEAD + 8 * (size_t)k, 8);
         s->is_out = 0;

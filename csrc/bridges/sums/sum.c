@@ -300,12 +300,8 @@ size_t fp_sum_pull(struct fp_sum *s, uint64_t *to, size_t n) {
 int fp_sum_rows(struct fp_sum *s, const uint32_t *columns, struct fp_batch *out) {
     for (; out->n < out->cap; s->next++) {
         if (s->next == s->n_order) return FP_DONE;
-        const uint32_t key = s->order[s->next], row = out->n++;
-        const uint32_t *words = fp_table_row(&s->keys, key);
-        out->stack[row] = words[0];
-        out->label[row] = words[1];
-        out->thread[row] = words[2];
-        out->time[row] = 0;
+        const uint32_t key = s->order[s->next], *words = fp_table_row(&s->keys, key);
+        const uint32_t row = fp_batch_sample(out, words[0], words[2], words[1], 0);
         for (uint32_t k = 0; k < out->n_values; k++)
             out->values[(size_t)k * out->cap + row] = s->sums[(size_t)key * s->n_values + columns[k]];
     }
@@ -364,11 +360,7 @@ int fp_sum_walk(struct fp_sum *s, struct fp_walk *walk, const uint32_t *columns,
         uint32_t stack;
         const int status = next_row(s, walk, &stack, err);
         if (status != FP_FULL) return status;
-        const uint32_t row = out->n++;
-        out->stack[row] = stack;
-        out->label[row] = walk->label;
-        out->thread[row] = walk->thread;
-        out->time[row] = 0;
+        const uint32_t row = fp_batch_sample(out, stack, walk->thread, walk->label, 0);
         for (uint32_t k = 0; k < out->n_values; k++) out->values[(size_t)k * out->cap + row] = walk->values[columns[k]];
     }
     return FP_FULL;
