@@ -81,8 +81,11 @@ class Binaries:
                 found.setdefault(object_, []).append(mapping)
             self._mappings = {id_: Mappings(mappings) for id_, mappings in found.items()}
 
-    def link_address(self, object_id: int, elf: ElfObject, address: int) -> int:
-        """The link-time address of a recorded address.  Both are equal unless the profile has the object's mapping."""
+    def link_address(self, object_id: int, elf: ElfObject, address: int, mapping: Mapping | None = None) -> int:
+        """The link-time address of a recorded address.  Both are equal unless the profile has the object's mapping.
+        With the `mapping` of the address, 0 if the file has nothing there."""
+        if mapping:
+            return link_address(elf, address, mapping) or 0
         mappings = self._mappings.get(object_id)
         at = mappings.find(address) if mappings else None
         if mappings and at is not None:

@@ -14,7 +14,6 @@ from fastprof.core.unknown_names import UNKNOWN_BYTES
 from fastprof.symbols.binaries import Binaries, mapping_of
 from fastprof.symbols.builds import builds
 from fastprof.symbols.objects import ElfObject
-from fastprof.symbols.symbolizer import link_address
 
 if TYPE_CHECKING:
     from fastprof.core.model import Batch, Model
@@ -80,10 +79,7 @@ class Coverage:
             cost, address = counts.counts[row], low | high << 32
             self._objects[object_] += cost
             elf, _ = self._binaries.find(object_)
-            if elf and mapping:
-                link = link_address(elf, address, mapping)
-            else:
-                link = self._binaries.link_address(object_, elf, address) if elf else None
+            link = self._binaries.link_address(object_, elf, address, mapping) if elf else 0
             if elf and link:
                 found.setdefault(elf, []).append((link, cost))
             else:

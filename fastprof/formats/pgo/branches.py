@@ -16,10 +16,8 @@ from fastprof.core._typing import NamedTuple, Pointer, fp_counts, fp_pgo_execute
 from fastprof.core.c_memory import owned, rows_of
 from fastprof.core.errors import FastprofError, check_sums
 from fastprof.core.model import Model
-from fastprof.symbols.binaries import mapping_of
 from fastprof.symbols.elf import Segment
 from fastprof.symbols.objects import ElfObject
-from fastprof.symbols.symbolizer import link_address
 
 _MACHINES = {3: lib.FP_PGO_X86, 62: lib.FP_PGO_X86_64, 183: lib.FP_PGO_WORDS, 21: lib.FP_PGO_WORDS}
 _MOST = (1 << 63) - 1
@@ -110,8 +108,3 @@ class Runs:
         content = self._elf.content
         code = ffi.from_buffer("uint8_t[]", content) + min(segment.offset, len(content))
         return code, max(min(segment.file_size, len(content) - segment.offset), 0), segment.address
-
-
-def link_of(model: Model, elf: ElfObject, mapping: int, address: int) -> int:
-    """The link-time address of a run-time address, 0 if it is outside of the file's segments."""
-    return link_address(elf, address, mapping_of(model, mapping)[1]) or 0

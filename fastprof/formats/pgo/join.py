@@ -14,7 +14,7 @@ from fastprof.core._typing import NamedTuple, fp_counts
 from fastprof.core.c_memory import rows_of
 from fastprof.core.model import Model
 from fastprof.core.options import Options
-from fastprof.formats.pgo.branches import Runs, branches, link_of, place_of
+from fastprof.formats.pgo.branches import Runs, branches, place_of
 from fastprof.formats.pgo.calls import goes_away, is_call
 from fastprof.formats.pgo.levels import Level, Location, Profile, enter
 from fastprof.formats.pgo.spread import SCALE, spread
@@ -23,7 +23,7 @@ from fastprof.symbols.binaries import Binaries, mapping_of
 from fastprof.symbols.builds import Builds, builds
 from fastprof.symbols.dwarf import Place
 from fastprof.symbols.objects import ElfObject
-from fastprof.symbols.symbolizer import Mapping, link_address
+from fastprof.symbols.symbolizer import Mapping
 
 Spot = tuple[int, int]  # the number of a file, a link-time address
 Call = tuple[Spot, tuple[Spot, str], int]  # where it is, the first instruction and name of the callee, times
@@ -164,10 +164,7 @@ class Join:
                 self.not_found[reason] += values[row]
                 continue
             elf, address = self.files[file], low | high << 32
-            link = (
-                link_address(elf, address, mapping) if mapping else self._binaries.link_address(object_, elf, address)
-            )
-            spots[row] = spot = file, link or 0
+            spots[row] = spot = file, self._binaries.link_address(object_, elf, address, mapping)
             sums[spot] = sums.get(spot, 0) + values[row]
         return sums, spots
 
@@ -254,13 +251,13 @@ class Join:
         mapping, address = place_of(self._model, frame)
         if not mapping:
             return None
-        object_, _ = mapping_of(self._model, mapping)
+        object_, space = mapping_of(self._model, mapping)
         self.objects[object_] += 1
         number, reason = self._file(object_)
         if number < 0 or not self._wanted[number]:
             self.not_found[reason] += 1
             return None
-        link = link_of(self._model, self.files[number], mapping, address)
+        link = self._binaries.link_address(object_, self.files[number], address, space)
         return (number, link) if link else None
 
     def _placed(self, sums: dict[Spot, int]) -> Iterator[tuple[Spot, int, tuple[Place, ...]]]:
