@@ -20,6 +20,7 @@ from fastprof.core.options import (
     TIME_RANGE,
     TRIM,
     FilePath,
+    FilterOption,
     Option,
     Options,
     Pair,
@@ -27,8 +28,8 @@ from fastprof.core.options import (
     Pattern,
     Share,
     Substitution,
-    Switch,
     Text,
+    ValueOption,
     Whole,
     WordList,
     Words,
@@ -49,241 +50,202 @@ LABEL_WORDS = ("own", "thread", "process", "part", "cpu")
 # quadratic in their length.
 LONGEST_NAME = 1 << 14
 
-FUNCTION: Option[str | None] = Option(
+FUNCTION: Option[str | None] = FilterOption(
     "function",
     Pattern(),
     None,
-    group="filters",
     help="keep only functions whose name matches",
     details="Keeps samples with a matching function on the stack, costs and calls of such functions in a graph, and "
     "matching calls of a timeline with everything inside them.",
 )
-OBJECT: Option[str | None] = Option(
+OBJECT: Option[str | None] = FilterOption(
     "object",
     Pattern(),
     None,
-    group="filters",
     help="keep only functions whose object matches",
     details="Like --function, for the name of the program or shared object.",
 )
-MOD_FUNCNAME: Option[tuple[str, ...]] = Option(
+MOD_FUNCNAME: Option[tuple[str, ...]] = FilterOption(
     "mod_funcname",
     Substitution(),
     (),
     several=True,
-    group="filters",
     help="rename functions, e.g. 's/\\.part\\.[0-9]+$//'",
     details="Flags after the last slash: g replaces every match, i ignores case.  Repeatable, in the given order.",
 )
-MOD_FILENAME: Option[tuple[str, ...]] = Option(
+MOD_FILENAME: Option[tuple[str, ...]] = FilterOption(
     "mod_filename",
     Substitution(),
     (),
     several=True,
-    group="filters",
     help="rename source files, with the same syntax",
     rare=True,
 )
-MOD_OBJECT: Option[tuple[str, ...]] = Option(
+MOD_OBJECT: Option[tuple[str, ...]] = FilterOption(
     "mod_object",
     Substitution(),
     (),
     several=True,
-    group="filters",
     help="rename programs and libraries, with the same syntax",
     rare=True,
 )
-LABEL: Option[tuple[str, ...]] = Option(
+LABEL: Option[tuple[str, ...]] = FilterOption(
     "label",
     Pair(),
     (),
     several=True,
-    group="filters",
     help="keep only samples with this label; repeatable",
     details="Values of one key are alternatives, different keys must all match.  Of a graph it keeps the "
     "parts whose labels of inputs match.",
 )
-SET_LABEL: Option[tuple[str, ...]] = Option(
+SET_LABEL: Option[tuple[str, ...]] = ValueOption(
     "set_label",
     Pair(),
     (),
     several=True,
-    group="values",
     help="give all samples this label; repeatable",
 )
-LABEL_PATH: Option[str | None] = Option(
+LABEL_PATH: Option[str | None] = ValueOption(
     "label_path",
     PathPattern(),
     None,
-    group="values",
     help="labels from paths, e.g. 'dumps/{host}/{date}.prof'",
     details="PATTERN is the end of the path of each input.  A field {NAME} matches a part of a name without slash and "
     "becomes a label; * and ? match as in a shell, ** also slashes.",
 )
-LABEL_INPUT = Option(
+LABEL_INPUT = ValueOption.switch(
     "label_input",
-    Switch(),
-    False,
-    group="values",
     help="label samples with the name of their input",
     details="The key of the label is `input`.",
 )
-LABELS_FROM: Option[str | None] = Option(
+LABELS_FROM: Option[str | None] = ValueOption(
     "labels_from",
     FilePath("CSV"),
     None,
-    group="values",
     help="read labels of inputs from a CSV file",
     details="The file has a header: the column `input` has paths or base names, each other column is a label.",
     rare=True,
 )
 INPUT_LABELS: tuple[Option[Any], ...] = (SET_LABEL, LABEL_PATH, LABEL_INPUT, LABELS_FROM)
-TAGROOT: Option[str | None] = Option(
+TAGROOT: Option[str | None] = ValueOption(
     "tagroot",
     Text("KEY"),
     None,
-    group="values",
     help="add the value of a label as outermost frame",
     details="As pprof's -tagroot: several keys are separated by commas, the first one outermost.",
 )
-TAGLEAF: Option[str | None] = Option(
+TAGLEAF: Option[str | None] = ValueOption(
     "tagleaf",
     Text("KEY"),
     None,
-    group="values",
     help="add the value of a label as innermost frame",
     details="As pprof's -tagleaf: several keys are separated by commas, the last one innermost.",
     rare=True,
 )
-VALUE: Option[str | None] = Option(
+VALUE: Option[str | None] = ValueOption(
     "value",
     Text("NAME"),
     None,
-    group="values",
     help="keep only this value type, e.g. Ir or cpu",
     details="Default: all value types; in formats that hold only one, the default value type of the input.",
 )
-RENAME_VALUE: Option[tuple[str, ...]] = Option(
+RENAME_VALUE: Option[tuple[str, ...]] = ValueOption(
     "rename_value",
     Pair("OLD=NEW"),
     (),
     several=True,
-    group="values",
     help="rename a value type, e.g. ns=time/nanoseconds",
     details="For inputs that name the same quantity differently; others are unchanged.  With /UNIT, values are "
     "converted to that unit; OLD/UNIT states the unit of values that have none, e.g. samples/us=time/ns.  Repeatable.",
 )
-UNION = Option(
+UNION = ValueOption.switch(
     "union",
-    Switch(),
-    False,
-    group="values",
     help="keep all value types, 0 where missing",
     details="By default, merging inputs with different value types is refused, and `diff` compares the common ones.",
     kept_unused=(True,),
     rare=True,
 )
-INTERSECT = Option(
+INTERSECT = ValueOption.switch(
     "intersect",
-    Switch(),
-    False,
-    group="values",
     help="merging: keep only the common value types",
     details="By default, inputs with different value types are refused.",
     kept_unused=(True,),
     rare=True,
 )
-COMPUTE_EVENTS = Option(
+COMPUTE_EVENTS = ValueOption.switch(
     "compute_events",
-    Switch(),
-    False,
-    group="values",
     help="compute inherited events (formulas of other events)",
     details="Their values are written as columns, as if they had been recorded.",
     kept_unused=(True,),
     rare=True,
 )
-AGGREGATE = Option(
+AGGREGATE = ValueOption.switch(
     "aggregate",
-    Switch(),
-    False,
-    group="values",
     help="add up graph rows with the same position",
     details="Memory grows with the number of distinct positions.",
     rare=True,
 )
-LABELS: Option[tuple[str, ...] | None] = Option(
+LABELS: Option[tuple[str, ...] | None] = ValueOption(
     "labels",
     WordList(*LABEL_WORDS),
     None,
-    group="values",
     help="labels to write: own (default), cpu, ... or none",
     details="A comma-separated list of own (the labels of the input), thread, process, part and cpu; or none.  "
     "Samples with different labels are not added up.",
 )
-PER_THREAD = Option(
+PER_THREAD = ValueOption.switch(
     "per_thread",
-    Switch(),
-    False,
-    group="values",
     help="keep threads separate instead of adding them up",
     details="Each thread of each input gets its own part or label, in formats without both an outermost frame.",
 )
-TIME_UNIT = Option(
+TIME_UNIT = ValueOption(
     "time_unit",
     Words("ns", "ticks"),
     "ns",
-    group="values",
     help="time unit for timelines (default: ns)",
     details="Applies where a timeline becomes stacks, a graph or a viewer's file.  Ticks avoid rounding.",
     rare=True,
 )
-INLINES = Option(
+INLINES = ValueOption.switch(
     "inlines",
-    Switch(),
-    True,
-    group="values",
+    default=True,
     help="stacks to graph: add inlined code to its caller",
     details="By default, an inlined function has its own costs, and its caller calls it.",
     kept_unused=(True,),
     rare=True,
 )
-STACKS = Option(
+STACKS = ValueOption(
     "stacks",
     Words("estimate", "arcs", "self", metavar="HOW"),
     "estimate",
-    group="values",
     help="graph to stacks: estimate (default), arcs or self",
     details="`estimate` builds whole stacks from the costs of call arcs, `arcs` keeps the direct caller only, `self` "
     "no caller.",
 )
-PRUNE: Option[float | None] = Option(
+PRUNE: Option[float | None] = ValueOption(
     "prune",
     Share(),
     None,
-    group="values",
     help="prune stacks that cost less than SHARE",
     details="SHARE is a part of the total cost, e.g. 0.1%.  The pruned callees of a caller become one [pruned].  "
     "Default: graph to stacks 1e-5; report the smallest share that keeps the page below 2 MB, view below 8 MB; with 0 "
     "the page has all.",
 )
 PRUNED = 1e-5  # by default, graph to stacks
-FRAMES = Option(
+FRAMES = ValueOption(
     "frames",
     Words("function", "line", "address", metavar="WHAT"),
     "line",
-    group="values",
     help="graph to stacks: function, line (default) or address",
     details="Frames are functions, functions with lines, or functions with lines and instruction addresses.",
     rare=True,
 )
 # The tables of each view, the default first.
 TABLES = {"timeline": ("spans", "events"), "stacks": ("samples", "frames"), "graph": ("graph",)}
-TABLE: Option[str | None] = Option(
+TABLE: Option[str | None] = ValueOption(
     "table",
     Words(*(name for names in TABLES.values() for name in names), metavar="NAME"),
     None,
-    group="values",
     help="parquet and arrow: table to write",
     details="Timeline: `spans` (its calls, default) or `events` (as recorded).  Stacks: `samples` (default) or "
     "`frames`.  "

@@ -2,7 +2,7 @@
 rows/transform.py)."""
 
 from fastprof.core._typing import Any
-from fastprof.core.options import Option, Pattern, Switch, Text
+from fastprof.core.options import FilterOption, Option, Pattern, Text
 
 
 def names_of_path(text: str) -> list[bytes]:
@@ -28,75 +28,64 @@ class NamePath(Text):
         return value
 
 
-ROOT_AT: Option[tuple[str, ...]] = Option(
+ROOT_AT: Option[tuple[str, ...]] = FilterOption(
     "root_at",
     Pattern(),
     (),
     several=True,
-    group="filters",
     help="make matching functions the roots, without callers",
     details="Drops samples and calls outside of such functions.  Repeatable: the second applies below the first.  Not "
     "for graphs.",
     rare=True,
 )
-SUBTREE: Option[str | None] = Option(
+SUBTREE: Option[str | None] = FilterOption(
     "subtree",
     NamePath("PATH"),
     None,
-    group="filters",
     help="make the end of a path the root, as 'main;a;f'",
     details="PATH has the names of its callers and its own, from a root on, separated by semicolons; in a name write "
     "\\; and \\\\.  Not for graphs.",
     rare=True,
 )
-MERGE_LINES = Option(
+MERGE_LINES = FilterOption.switch(
     "merge_lines",
-    Switch(),
-    False,
-    group="filters",
     help="merge functions that differ in their first line only",
     details="With the same name, file and object: they become the first one that is read.",
     rare=True,
 )
 
-HIDE: Option[tuple[str, ...]] = Option(
+HIDE: Option[tuple[str, ...]] = FilterOption(
     "hide",
     Pattern(),
     (),
     several=True,
-    group="filters",
     help="hide functions: their cost goes to their callers",
     details="Without a caller the cost goes to [hidden].  A graph does not record which caller's call led to which "
     "cost: that of a function with several callers is divided in proportion to their arcs, with a warning.  "
     "Repeatable.",
     rare=True,
 )
-HIDE_OBJECT: Option[tuple[str, ...]] = Option(
+HIDE_OBJECT: Option[tuple[str, ...]] = FilterOption(
     "hide_object",
     Pattern(),
     (),
     several=True,
-    group="filters",
     help="hide the functions of programs, libraries, categories",
     details="Like --hide, for the name of the program or shared object, or the category of a trace.  Repeatable.",
     rare=True,
 )
-COLLAPSE_OBJECT: Option[tuple[str, ...]] = Option(
+COLLAPSE_OBJECT: Option[tuple[str, ...]] = FilterOption(
     "collapse_object",
     Pattern(),
     (),
     several=True,
-    group="filters",
     help="merge adjacent frames of a matching object into one",
     details="The frame has the base name of the object, such as libc.so.6.  Each matching object gets its own.  "
     "Repeatable.",
     rare=True,
 )
-COLLAPSE_RECURSION = Option(
+COLLAPSE_RECURSION = FilterOption.switch(
     "collapse_recursion",
-    Switch(),
-    False,
-    group="filters",
     help="merge adjacent frames of a function into one",
     details="For functions that call themselves directly.  Recursion through other functions stays.",
     rare=True,

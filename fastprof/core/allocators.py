@@ -5,13 +5,10 @@ call it.  Its other frames, and those without a name, are known by their object.
 """
 
 from fastprof.core import lazy_re as re
-from fastprof.core.options import Option, Switch
+from fastprof.core.options import ValueOption
 
-KEEP_ALLOCATOR = Option(
+KEEP_ALLOCATOR = ValueOption.switch(
     "keep_allocator",
-    Switch(),
-    False,
-    group="values",
     help="heaps: keep the allocator's own frames",
     details="By default, functions of malloc and its like at the leaf of a heap profile's stacks are left out, so that "
     "their callers have the cost.  Conversions keep them.",

@@ -5,16 +5,13 @@ from __future__ import annotations
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.errors import FastprofError
 from fastprof.core.messages import Message
-from fastprof.core.options import MAX_MEMORY, THREADS, TIME_RANGE, Option, Options, Switch
+from fastprof.core.options import MAX_MEMORY, THREADS, TIME_RANGE, Options, ValueOption
 
 if TYPE_CHECKING:
     from fastprof.core.model import ValueType
 
-BRANCHES = Option(
+BRANCHES = ValueOption.switch(
     "branches",
-    Switch(),
-    False,
-    group="values",
     rare=True,
     help="read branch stacks (perf record -b), not samples",
     details="Rows are branches, from source to target, with the value types `taken` and `mispredicted`, and "

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Container, Iterable, Mapping
-from functools import lru_cache
 from operator import index
 
 from fastprof.core._typing import TYPE_CHECKING, Any, Generic, T, overload
-from fastprof.core.errors import UsageError, usage_error
-from fastprof.core.messages import ARGUMENTS, did_you_mean, nearest
-from fastprof.core.named_alike import accepting
+from fastprof.core.errors import usage_error
+from fastprof.core.messages import ARGUMENTS, did_you_mean
+from fastprof.core.named_alike import accepting, formats_of, named
+from fastprof.core.named_alike import ambiguous as ambiguous
 
 UINT64 = (1 << 64) - 1
 INT64 = (1 << 63) - 1
@@ -337,6 +337,8 @@ class Option(Generic[T]):
     the option.
     """
 
+    group = ""  # of a class of options
+
     def __init__(
         self,
         name: str,
@@ -354,13 +356,18 @@ class Option(Generic[T]):
         kept_unused: Container[Any] = (),
     ) -> None:
         self.name, self.kind, self.default, self.help, self.details = name, kind, default, help, details
-        self.group, self.format, self.short, self.several = group or format, format, short, several
+        self.group, self.format, self.short, self.several = group or self.group or format, format, short, several
         self.rare = rare
         self.kept_unused = (False,) if default is True and not kept_unused else kept_unused
         self.key = f"{format}.{name}" if format else name
         short_form = f"-O {self.key}" if format else ("--no-" if default is True else "--") + name.replace("_", "-")
         self.flag = flag or short_form
         ARGUMENTS[self.flag] = f"{name}={not default}" if isinstance(kind, Switch) else f"{name}="
+
+    @classmethod
+    def switch(cls, name: str, *, default: bool = False, **more: Any) -> Option[bool]:
+        """An option that is on or off."""
+        return Option[bool](name, Switch(), default, **({"group": cls.group} | more))
 
     def __repr__(self) -> str:
         return f"Option({self.name!r})"
@@ -382,6 +389,29 @@ class Option(Generic[T]):
             return found
         except (ValueError, TypeError) as error:  # TypeError: of an array without dimensions
             raise usage_error(f"{{{self.flag}:name}}: {{error}}", error=str(error)) from None
+
+
+# The larger groups.
+
+
+class BatchOption(Option[T]):
+    group = "batch"
+
+
+class FilterOption(Option[T]):
+    group = "filters"
+
+
+class OutputOption(Option[T]):
+    group = "output"
+
+
+class RowOption(Option[T]):
+    group = "rows"
+
+
+class ValueOption(Option[T]):
+    group = "values"
 
 
 class Options:
@@ -449,7 +479,7 @@ def checked(
     if callable(known):
         known = own if given.keys() <= {option.key for option in own} else known()
     known = (*known,)
-    formats = _formats_of(known)
+    formats = formats_of(known)
     found = {}
     for name, value in given.items():
         within = isinstance(value, Mapping) and name in formats
@@ -461,40 +491,9 @@ def checked(
     return Options(**found)
 
 
-@lru_cache(16)  # a batch checks the options of each file
-def _formats_of(known: tuple[Option[Any], ...]) -> dict[str, str]:
-    """By their names in Python: the formats with options of their own."""
-    return {option.format.replace("-", "_"): option.format for option in known if option.format}
-
-
-@lru_cache(256)
-def _named(name: str, known: tuple[Option[Any], ...]) -> tuple[Option[Any], ...]:
-    by_key = tuple(option for option in known if option.key == name)
-    return by_key or tuple(option for option in known if option.name == name)
-
-
-def named(name: str, known: Iterable[Option[Any]]) -> tuple[Option[Any], ...]:
-    """The options with this key or name; several formats may have one.  Errors: UsageError for an unknown name."""
-    known = (*known,)
-    if found := _named(name, known):
-        return found
-    format_, dot, _ = name.partition(".")
-    names = [option.key for option in known if option.format == format_] if dot else [option.name for option in known]
-    near = nearest(name, names or [option.key for option in known])  # or there is no such format
-    hint = f"; did you mean {near!r}?" if near else f", expected {', '.join(sorted(names))}" if names else ""
-    raise UsageError(f"unknown option {name!r:.80}{hint}")
-
-
-def ambiguous(name: str, options: Iterable[Option[Any]]) -> UsageError:
-    """The error for a name that several formats of a conversion have."""
-    return UsageError(f"option {name!r} is ambiguous: {' or '.join(option.key for option in options)}")
-
-
 # Every reader uses this one.
-LENIENT = Option(
+LENIENT = Option.switch(
     "lenient",
-    Switch(),
-    False,
     group="input",
     help="recover what is readable in a damaged input",
     details="Losses are counted and reported; the exit code is then 3.",
@@ -565,10 +564,8 @@ MAX_MEMORY = Option(
 )
 
 # For pprof, which is Go's profile for compilers, too.
-TRIM = Option(
+TRIM = Option.switch(
     "trim",
-    Switch(),
-    False,
     group="values",
     help="cut callers above the last call, for default.pgo of Go",
     details="Each sample keeps its last call, and what is inlined there: all that `go build -pgo` looks at, with the "

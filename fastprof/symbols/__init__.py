@@ -1,6 +1,6 @@
 """Names for addresses.  This file has options and a constant, and imports nothing heavy."""
 
-from fastprof.core.options import FilePath, FolderPath, Option, Switch, Words
+from fastprof.core.options import FilePath, FolderPath, Option, Words
 
 DELETED = " (deleted)"  # the kernel's suffix of paths whose files are gone
 
@@ -15,8 +15,8 @@ SYMBOLS: Option[tuple[str, ...]] = Option(
     details="BINARY is a program, a shared object, a vmlinux, a kallsyms, a perf-PID.map, a jit-PID.dump, a directory "
     "of them, or a map written by `llvm-xray extract`.",
 )
-SYMBOLIZE = Option(
-    "symbolize", Switch(), True, flag="--no-symbols", group="symbols", help="do not resolve addresses to symbols"
+SYMBOLIZE = Option.switch(
+    "symbolize", default=True, flag="--no-symbols", group="symbols", help="do not resolve addresses to symbols"
 )
 SYSROOT = Option(
     "sysroot", FolderPath("DIR"), "", group="symbols", help="search DIR first for programs and shared objects"
@@ -32,10 +32,8 @@ DEBUG_DIRS: Option[tuple[str, ...]] = Option(
     details="Finds separate debug files by build id or debug link.  Repeatable.",
     rare=True,
 )
-FORCE_SYMBOLS = Option(
+FORCE_SYMBOLS = Option.switch(
     "force_symbols",
-    Switch(),
-    False,
     group="symbols",
     help="use BINARY even if its build id differs",
     details="By default, the build ids must match.",

@@ -11,14 +11,13 @@ from fastprof.core.engine import Capabilities
 from fastprof.core.log import Log
 from fastprof.core.messages import counted
 from fastprof.core.model import Batch, Model
-from fastprof.core.options import Option, Options, Words
+from fastprof.core.options import Options, RowOption, Words
 from fastprof.verbs.reported import REPORTED
 
-PAIR = Option(
+PAIR = RowOption(
     "pair",
     Words("name", "exact", metavar="HOW"),
     "name",
-    group="rows",
     help="pair functions across builds: name (default) or exact",
     details="By name: objects pair by build id, path, or base name without version and hash; functions by name and "
     "the file's base name within them.  Addresses without names pair only within one build.",

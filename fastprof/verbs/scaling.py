@@ -15,26 +15,24 @@ from fastprof.core.errors import printable, usage_error
 from fastprof.core.log import Log
 from fastprof.core.messages import Message
 from fastprof.core.model import Part, ValueType
-from fastprof.core.options import Option, Options, Text, Whole
+from fastprof.core.options import Option, Options, Text, ValueOption, Whole
 from fastprof.verbs.reported import REPORTED
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-NORMALIZE: Option[str | None] = Option(
+NORMALIZE: Option[str | None] = ValueOption(
     "normalize",
     Text("WHAT"),
     None,
-    group="values",
     help="scale NEW by total, duration, samples or a value type",
     details="To OLD.  `total`: each value type by its totals; `duration`: all by the durations of the recordings; "
     "`samples`: by the numbers of samples; the name of a value type: by its totals.  Like `pprof -normalize`.",
 )
-BASE_OF = Option(
+BASE_OF = ValueOption(
     "base_of",
     Whole(1, 1 << 31),
     1,
-    group="values",
     help="divide the costs of OLD, a sum of N runs, by N",
 )
 OPTIONS: tuple[Option[Any], ...] = (NORMALIZE, BASE_OF)

@@ -3,51 +3,46 @@
 from __future__ import annotations
 
 from fastprof.core._typing import Any
-from fastprof.core.options import FilePath, Option, Text
+from fastprof.core.options import FilePath, Option, RowOption, Text
 from fastprof.verbs.groups import Grouping
 
-OVER = Option(
+OVER = RowOption(
     "over",
     Text("KEY"),
     "order",
-    group="rows",
     help="what comes one after the other: date, time, order or a label",
     details="`date`: the day of the recording, else of the file; `time`: to the second; both are labels if inputs have "
     "such ones.  `order` (default): each input is a point.  KEY or label:KEY: the values of a label of inputs.  "
     "Profiles of one point are its replicas.",
 )
-ORDER: Option[str | None] = Option(
+ORDER: Option[str | None] = RowOption(
     "order",
     Text("FILE"),
     None,
-    group="rows",
     help="order of the label's values: a file as of git log, or git",
     details="Newest first, one a line, as `git log --format=%H` prints them; `git` runs that in the current folder.  "
     "Without it numbers and dates are sorted, other values come as the inputs do.",
 )
-BY = Option(
+BY = RowOption(
     "by",
     Grouping("function", "line", "file", "object", "category"),
     "function",
-    group="rows",
     help="line, file, object, category or a label",
     details="Default: function.  label:KEY,... groups by labels of samples; the key `function` stands for the function "
     "of the sample.",
 )
-PER: Option[str | None] = Option(
+PER: Option[str | None] = RowOption(
     "per",
     Text("UNIT"),
     None,
-    group="rows",
     help="cost per calls, label:KEY, value type or number",
     details="Instead of the share of the profile's total.  `calls`: of the function itself; label:KEY: a number that "
     "each input has as a label, such as requests served; a value type: its total; a number: the same for all.",
 )
-WITHIN: Option[str | None] = Option(
+WITHIN: Option[str | None] = RowOption(
     "within",
     Text("KEY"),
     None,
-    group="rows",
     help="compare hosts (label KEY) with themselves (default: host)",
     details="Replicas with the same value of label KEY are compared with each other: a host that is always slower "
     "than others does not count as noise then, and a point without it does not count as a change.",

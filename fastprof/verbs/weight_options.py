@@ -2,24 +2,20 @@
 
 from fastprof import plan
 from fastprof.core._typing import Any
-from fastprof.core.options import Option, Pair, Switch
+from fastprof.core.options import Option, Pair, ValueOption
 
-WEIGHT: Option[tuple[str, ...]] = Option(
+WEIGHT: Option[tuple[str, ...]] = ValueOption(
     "weight",
     Pair("NAME=N"),
     (),
     several=True,
-    group="values",
     help="count the input NAME N times; repeatable",
     details="NAME is the name of inputs, with or without folders and suffixes, or a value of a label of inputs; "
     "* and ? match as in a shell.  KEY=VALUE=N is for samples with a label, their own or that of their input.  All "
     "values and numbers of calls are multiplied.  Several that match are multiplied, too.",
 )
-NORMALIZE = Option(
+NORMALIZE = ValueOption.switch(
     "normalize",
-    Switch(),
-    False,
-    group="values",
     help="scale inputs to equal totals, before --weight",
     details="The totals of the default value type, or that of --value, become the largest one of all inputs.  Inputs "
     "are read twice.  What is rounded in a row is carried to the next one, so that totals are exact.",

@@ -2,15 +2,14 @@
 
 from fastprof.core import lazy_re as re
 from fastprof.core.engine import MAYBE, NO, SURE, Capabilities, Format
-from fastprof.core.options import Option, Switch
+from fastprof.core.options import Option
 
-COMPRESS_NAMES = Option(
-    "compress_names", Switch(), True, format="callgrind", flag="--no-compress-names", help="write every name in full"
+COMPRESS_NAMES = Option.switch(
+    "compress_names", default=True, format="callgrind", flag="--no-compress-names", help="write every name in full"
 )
-COMPRESS_POSITIONS = Option(
+COMPRESS_POSITIONS = Option.switch(
     "compress_positions",
-    Switch(),
-    True,
+    default=True,
     format="callgrind",
     flag="--no-compress-positions",
     help="write every position in full",

@@ -1,12 +1,10 @@
 """Profiles of the Firefox Profiler: JSON.  See docs/formats/firefox.md."""
 
 from fastprof.core.engine import MAYBE, NO, SURE, Budget, Capabilities, Format
-from fastprof.core.options import BUDGET, MAX_MEMORY, SPLIT, Option, Switch
+from fastprof.core.options import BUDGET, MAX_MEMORY, SPLIT, Option
 
-MARKERS = Option(
+MARKERS = Option.switch(
     "markers",
-    Switch(),
-    False,
     format="firefox",
     help="read markers and counters as a timeline instead of samples",
     details="Timeline formats get them anyway.",

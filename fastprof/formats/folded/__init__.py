@@ -2,7 +2,7 @@
 
 from fastprof.core import lazy_re as re
 from fastprof.core.engine import MAYBE, NO, Capabilities, Format
-from fastprof.core.options import Option, Switch, Text, Whole
+from fastprof.core.options import Option, Text, Whole
 from fastprof.core.streams import PEEK
 
 COUNTS: Option[int | None] = Option(
@@ -23,10 +23,8 @@ DECIMALS = Option(
     help="keep N decimal places of counts (default: 0, rounded)",
     details="Counts are multiplied by 10^N.",
 )
-SUFFIXES = Option(
+SUFFIXES = Option.switch(
     "suffixes",
-    Switch(),
-    False,
     format="folded",
     help="read suffixes of names as kinds of code: _[k] is the kernel's, _[i] inlined",
     details="f_[k] becomes f of [kernel.kallsyms], g_[i] is inlined into its caller.  _[j], _[1] and _[0], compiled or "
@@ -35,10 +33,8 @@ SUFFIXES = Option(
 ROOT: Option[str | None] = Option(
     "root", Text("NAME"), None, format="folded", flag="--root", help="add a root frame of this name to every stack"
 )
-NANOSECONDS = Option(
+NANOSECONDS = Option.switch(
     "nanoseconds",
-    Switch(),
-    False,
     format="folded",
     flag="--nanoseconds",
     help="write times in nanoseconds (default: microseconds)",

@@ -2,7 +2,7 @@
 
 from fastprof.core.engine import MAYBE, NO, SURE, Capabilities, Format
 from fastprof.core.model import ValueType
-from fastprof.core.options import INT64, Option, Switch, Whole
+from fastprof.core.options import INT64, Option, Whole
 
 PERIOD: Option[int | None] = Option(
     "period_us",
@@ -12,10 +12,8 @@ PERIOD: Option[int | None] = Option(
     format="gperftools",
     help="override the sampling interval, in microseconds",
 )
-KEEP_SIGNAL_FRAMES = Option(
+KEEP_SIGNAL_FRAMES = Option.switch(
     "keep_signal_frames",
-    Switch(),
-    False,
     format="gperftools",
     flag="--keep-signal-frames",
     help="keep frames of the signal handler",

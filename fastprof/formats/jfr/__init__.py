@@ -1,51 +1,39 @@
 """Flight recordings of Java virtual machines (JFR), by the JDK, async-profiler and others.  See docs/formats/jfr.md."""
 
 from fastprof.core.engine import NO, SURE, Format
-from fastprof.core.options import MAX_MEMORY, Option, Switch
+from fastprof.core.options import MAX_MEMORY, Option
 
-KINDS = Option(
+KINDS = Option.switch(
     "kinds",
-    Switch(),
-    False,
     format="jfr",
     help="append the kind of code to function names, as async-profiler does: _[j]",
     details="_[j] is compiled code, _[i] inlined, _[1] compiled by C1, _[0] interpreted, _[k] kernel code.  With "
     "class_frames, _[i] marks a class, _[k] a class of objects allocated outside a TLAB.",
 )
-SIGNATURES = Option(
+SIGNATURES = Option.switch(
     "signatures",
-    Switch(),
-    False,
     format="jfr",
     help="append parameter types to names of methods: indexOf(II)I",
 )
-JOIN_CLASSES = Option(
+JOIN_CLASSES = Option.switch(
     "join_classes",
-    Switch(),
-    False,
     format="jfr",
     help="drop numbers of hidden and generated classes, which differ between runs",
     details="Work$$Lambda$88+0x00007f6c/72825 and Work$$Lambda$88/72825 become Work$$Lambda, "
     "LambdaForm$MH.0x0000000084045210 LambdaForm$MH, $Proxy8 $Proxy.",
 )
-CLASS_FRAMES = Option(
+CLASS_FRAMES = Option.switch(
     "class_frames",
-    Switch(),
-    False,
     format="jfr",
     help="add the class of an allocated object or a monitor as the innermost frame",
 )
-TRUNCATED_ROOTS = Option(
+TRUNCATED_ROOTS = Option.switch(
     "truncated_roots",
-    Switch(),
-    False,
     format="jfr",
     help="add a root frame [truncated] to stacks that the JVM truncated",
 )
-EVENTS = Option(
+EVENTS = Option.switch(
     "events",
-    Switch(),
-    False,
     format="jfr",
     help="read events with durations as a timeline instead of samples",
     details="Timeline formats get them anyway, speedscope together with the samples, the Firefox Profiler and verbs if "

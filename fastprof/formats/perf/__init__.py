@@ -4,13 +4,11 @@ import os
 
 from fastprof.core.branches import BRANCHES
 from fastprof.core.engine import NO, SURE, Format
-from fastprof.core.options import MAX_MEMORY, Option, Switch
+from fastprof.core.options import MAX_MEMORY, Option
 from fastprof.symbols import DEBUG_DIRS, FORCE_SYMBOLS, SYMBOLIZE, SYMBOLS, SYSROOT
 
-CPUS = Option(
+CPUS = Option.switch(
     "cpus",
-    Switch(),
-    False,
     format="perf",
     flag="--cpus",
     help="label samples with their CPU",

@@ -3,12 +3,10 @@
 from fastprof.core import lazy_re as re
 from fastprof.core.branches import BRANCHES
 from fastprof.core.engine import MAYBE, NO, SURE, Format
-from fastprof.core.options import Option, Switch
+from fastprof.core.options import Option
 
-COMM_FRAMES = Option(
+COMM_FRAMES = Option.switch(
     "comm_frames",
-    Switch(),
-    False,
     format="perf-script",
     flag="--comm-frames",
     help="add the process name as root frame",

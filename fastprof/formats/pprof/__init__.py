@@ -9,7 +9,7 @@ are `comments`, and `extra` has, if the profile has them,
 """
 
 from fastprof.core.engine import MAYBE, NO, PPROF_FIELDS, Capabilities, Format
-from fastprof.core.options import INT64, Option, Switch, Text, Whole
+from fastprof.core.options import INT64, Option, Text, Whole
 
 TIME: Option[int | None] = Option(
     "time_ns",
@@ -27,10 +27,8 @@ COMMENTS: Option[tuple[str, ...]] = Option(
     format="pprof",
     help="add a comment to the profile; repeatable",
 )
-NAME_ADDRESSES = Option(
+NAME_ADDRESSES = Option.switch(
     "name_addresses",
-    Switch(),
-    False,
     format="pprof",
     flag="--name-addresses",
     help="name unknown functions [object+0xADDR]",

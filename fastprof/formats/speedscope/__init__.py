@@ -1,12 +1,10 @@
 """speedscope's JSON.  See docs/formats/speedscope.md."""
 
 from fastprof.core.engine import MAYBE, NO, SURE, Budget, Capabilities, Format
-from fastprof.core.options import BUDGET, SPLIT, Option, Switch
+from fastprof.core.options import BUDGET, SPLIT, Option
 
-EVENTED = Option(
+EVENTED = Option.switch(
     "evented",
-    Switch(),
-    False,
     format="speedscope",
     help="read evented profiles as a timeline, if the file also has sampled ones",
     details="Timeline formats get them anyway.",

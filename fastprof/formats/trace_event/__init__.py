@@ -2,22 +2,18 @@
 docs/formats/trace-event.md."""
 
 from fastprof.core.engine import MAYBE, NO, Budget, Capabilities, Format
-from fastprof.core.options import BUDGET, SPLIT, Option, Switch
+from fastprof.core.options import BUDGET, SPLIT, Option
 
-ARGS = Option(
+ARGS = Option.switch(
     "args",
-    Switch(),
-    False,
     format="trace-event",
     flag="--args",
     help="write call arguments",
     details="speedscope then treats calls with different arguments as different functions.",
 )
 
-SAMPLES = Option(
+SAMPLES = Option.switch(
     "samples",
-    Switch(),
-    False,
     format="trace-event",
     flag="--samples",
     help="read the samples of a trace instead of its calls",

@@ -18,7 +18,7 @@ from fastprof.core.errors import FastprofError, inputs_of, usage_error
 from fastprof.core.log import Log
 from fastprof.core.messages import counted
 from fastprof.core.model import Batch, Model
-from fastprof.core.options import FolderPath, Option, Options, Share, Switch, Whole, checked
+from fastprof.core.options import FolderPath, Option, Options, Share, Whole, checked
 from fastprof.core.parts import descriptions_of
 from fastprof.core.source import Source
 from fastprof.core.unknown_names import UNKNOWN, known
@@ -55,10 +55,8 @@ SOURCE: Option[tuple[str, ...]] = Option(
     help="search DIR for source files; repeatable",
     details="/build/src/a.c is looked up as DIR/build/src/a.c, DIR/src/a.c and DIR/a.c.",
 )
-ASM = Option(
+ASM = Option.switch(
     "asm",
-    Switch(),
-    False,
     group="annotate",
     help="show instructions instead of source lines",
     details="Needs instruction addresses in the profile, and the program.",

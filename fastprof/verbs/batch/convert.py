@@ -18,10 +18,10 @@ from fastprof.core.messages import spelled
 from fastprof.core.options import (
     CORES,
     LENIENT,
+    BatchOption,
     FilePath,
     Option,
     Options,
-    Switch,
     Text,
     Whole,
     available,
@@ -100,43 +100,35 @@ PLAN: Option[str | None] = Option(
     help="read the list of files from PLAN instead of INPUT",
     details="PLAN is written by `fastprof batch plan`.",
 )
-SHARD: Option[tuple[int, int] | None] = Option(
+SHARD: Option[tuple[int, int] | None] = BatchOption(
     "shard",
     Shard(),
     None,
-    group="batch",
     help="process shard I of N",
     details="Divides a batch among N processes or machines.",
 )
-JOBS: Option[int | None] = Option(
-    "jobs", Whole(1, 4096), None, short="-j", group="batch", help="use N worker processes (default: one per core)"
+JOBS: Option[int | None] = BatchOption(
+    "jobs", Whole(1, 4096), None, short="-j", help="use N worker processes (default: one per core)"
 )
-RETRIES = Option("retries", Whole(0, 1000), 1, group="batch", help="retry a file N times after a crash (default: 1)")
-TIMEOUT: Option[float] = Option(
-    "timeout", Seconds(), 3600.0, group="batch", help="give up on a file after S seconds (default: 3600)"
+RETRIES = BatchOption("retries", Whole(0, 1000), 1, help="retry a file N times after a crash (default: 1)")
+TIMEOUT: Option[float] = BatchOption(
+    "timeout", Seconds(), 3600.0, help="give up on a file after S seconds (default: 3600)"
 )
-RETRY_ERRORS = Option(
+RETRY_ERRORS = BatchOption.switch(
     "retry_errors",
-    Switch(),
-    False,
-    group="batch",
     help="retry files that failed in the last run",
 )
-DRY_RUN = Option("dry_run", Switch(), False, group="batch", help="print what would be converted, and stop")
-PARTITION: Option[str | None] = Option(
+DRY_RUN = BatchOption.switch("dry_run", help="print what would be converted, and stop")
+PARTITION: Option[str | None] = BatchOption(
     "partition",
     Text("KEY,..."),
     None,
-    group="batch",
     help="parquet: one folder for each value of these labels",
     details="OUTDIR becomes a dataset in Hive's layout, KEY=VALUE/NAME.parquet.  The labels are those of inputs: "
     "--label-path and others.",
 )
-APPEND = Option(
+APPEND = BatchOption.switch(
     "append",
-    Switch(),
-    False,
-    group="batch",
     help="add to a dataset that has files of other inputs",
     details="Without it --partition refuses such a folder.",
     rare=True,

@@ -20,7 +20,7 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, usage_error
 from fastprof.core.log import Warn
 from fastprof.core.messages import Message, install
-from fastprof.core.options import Option, Text
+from fastprof.core.options import BatchOption, Text
 from fastprof.core.urls import is_url
 from fastprof.verbs.batch.jobs import CONVERT, ERROR, Job, Record, crashed, is_of_the_file
 from fastprof.verbs.batch.partial_key import Proof, absolute, proof_of, seen
@@ -50,11 +50,10 @@ class Engine(Text):
         return value
 
 
-ENGINE = Option(
+ENGINE = BatchOption(
     "engine",
     Engine("ENGINE"),
     LOCAL,
-    group="batch",
     help="run on local (default), dask or dask://HOST:PORT",
     details="`local`: worker processes on this machine.  `dask`: the scheduler that Dask is configured for, or a new "
     "local one.  dask://HOST:PORT: that scheduler.",

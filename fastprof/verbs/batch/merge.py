@@ -44,7 +44,7 @@ from fastprof.core.log import Log
 from fastprof.core.made_folders import WorkFolder
 from fastprof.core.messages import spelled
 from fastprof.core.model import Model
-from fastprof.core.options import CORES, LENIENT, Option, Options, Whole, checked
+from fastprof.core.options import CORES, LENIENT, BatchOption, Option, Options, Whole, checked
 from fastprof.core.prefetch import Prefetch
 from fastprof.core.sink import Sink
 from fastprof.core.urls import has_listings, is_taken_anew, is_url, shown
@@ -77,11 +77,10 @@ if TYPE_CHECKING:
 _PARTIAL = r"[0-9a-f]{32}(\.fpa|\.fpa\.json|\.token)"
 _LOOKS = 64  # files whose views one job finds
 
-FAN_IN = Option(
+FAN_IN = BatchOption(
     "fan_in",
     Whole(2, 4096),
     32,
-    group="batch",
     help="merge N files at a time (default: 32)",
     details="Merged results are merged again in groups of N.",
 )

@@ -17,7 +17,7 @@ from fastprof.core.engine import Capabilities, Format
 from fastprof.core.errors import UsageError, inputs_of, usage_error
 from fastprof.core.log import Log
 from fastprof.core.model import Model
-from fastprof.core.options import Option, Options, Share, Switch, Whole, Words, checked
+from fastprof.core.options import Option, Options, RowOption, Share, Whole, Words, checked
 from fastprof.core.streams import name_of
 from fastprof.verbs import scaling
 from fastprof.verbs.comparing import PAIR
@@ -37,46 +37,39 @@ if TYPE_CHECKING:
 Path = str | os.PathLike[str]
 
 
-BY = Option(
+BY = RowOption(
     "by",
     Grouping(*BY_WORDS, "input"),
     "function",
-    group="rows",
     help="line, file, object, arc, input or a label",
     details="Default: function.  An arc is a call from one function to another.  label:KEY groups by the value of one "
     "label, label:KEY,KEY,... by several; the key `function` stands for the function of the sample.  `input` is "
     "label:input with --label-input.",
 )
-N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="print N rows (default: 30; 0: all)")
-SORT = Option(
+N = RowOption("n", Whole(0, 1 << 31), 30, flag="-n", help="print N rows (default: 30; 0: all)")
+SORT = RowOption(
     "sort",
     Words("self", "inclusive", "percent", metavar="KEY"),
     "self",
-    group="rows",
     help="sort by change of self or inclusive cost, or percent",
     details="Default: self.  `percent`: of the old self cost; new rows come first.  `inclusive`: only of functions.",
 )
-THRESHOLD: Option[float | None] = Option(
+THRESHOLD: Option[float | None] = RowOption(
     "threshold",
     Share(),
     None,
-    group="rows",
     help="show rows with at least this share of a total",
     details="Of OLD or of NEW: 0.01 or 1%.  Without it, every change counts.",
 )
-SIGNIFICANCE = Option(
+SIGNIFICANCE = RowOption(
     "significance",
     Share(),
     0.05,
-    group="rows",
     help="false discovery rate of several runs (default: 0.05)",
     details="Welch's t-test selects the rows; at most this share of them differs by chance.  1 shows all.",
 )
-STATS = Option(
+STATS = RowOption.switch(
     "stats",
-    Switch(),
-    False,
-    group="rows",
     rare=True,
     help="profiles for compilers: how much they overlap",
     details="The figures of `llvm-profdata overlap --sample`: similarity, samples, functions and blocks that both "

@@ -16,7 +16,7 @@ from fastprof.core.function_names import same
 from fastprof.core.log import Log
 from fastprof.core.messages import spelled
 from fastprof.core.model import Model, ValueType
-from fastprof.core.options import Option, Options, Pattern, Share, Switch, Text, Whole, Words, checked
+from fastprof.core.options import Option, Options, Pattern, RowOption, Share, Text, Whole, Words, checked
 from fastprof.core.unknown_names import known, text_of
 from fastprof.verbs.function_costs import Arc, Durations, FunctionCosts
 from fastprof.verbs.groups import Grouping, keys_of
@@ -34,77 +34,64 @@ if TYPE_CHECKING:
 else:
     from fastprof.core._typing import Record
 
-N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="print N rows (default: 30; 0: all)")
-SORT = Option(
+N = RowOption("n", Whole(0, 1 << 31), 30, flag="-n", help="print N rows (default: 30; 0: all)")
+SORT = RowOption(
     "sort",
     Text("KEY"),
     "self",
-    group="rows",
     help="sort by self (default), inclusive, calls or a value",
     details="The name of a value type sorts by self cost in that type.  Largest first.",
 )
-THRESHOLD: Option[float | None] = Option(
+THRESHOLD: Option[float | None] = RowOption(
     "threshold",
     Share(),
     None,
-    group="rows",
     help="show rows with at least this share of the total",
     details="0.1% and 0.001 are the same.",
 )
-CUMULATIVE = Option(
+CUMULATIVE = RowOption.switch(
     "cumulative",
-    Switch(),
-    False,
-    group="rows",
     help="show rows until they add up to --threshold",
     details="--threshold then defaults to 99%.",
 )
-FOCUS: Option[str | None] = Option("focus", Pattern(), None, group="rows", help="show only rows whose name matches")
-IGNORE: Option[str | None] = Option("ignore", Pattern(), None, group="rows", help="hide rows whose name matches")
+FOCUS: Option[str | None] = RowOption("focus", Pattern(), None, help="show only rows whose name matches")
+IGNORE: Option[str | None] = RowOption("ignore", Pattern(), None, help="hide rows whose name matches")
 
 
-BY = Option(
+BY = RowOption(
     "by",
     Grouping("function", "line", "file", "object", "category", "thread", "thread,function", "label", "input", "branch"),
     "function",
-    group="rows",
     help="line, file, object, category, thread, label, branch",
     details="Default: function.  `category` is the object of a trace's calls.  "
     "label:KEY groups by the value of one label, label:KEY,KEY,... by several; the key "
     "`function` stands for the function of the sample, as in thread,function.  `input` is label:input with "
     "--label-input.",
 )
-TREE: Option[str | None] = Option(
+TREE: Option[str | None] = RowOption(
     "tree",
     Words("callers", "callees", "both", metavar="WHAT", renamed={"caller": "callers", "calling": "callees"}),
     None,
-    group="rows",
     help="list callers, callees or both",
     details="For each function, with the costs and calls of each arc.  With --by label:KEY, the callees of a "
     "group are its outermost functions; with the key `function`, arcs stay within the group.",
 )
-CYCLES = Option(
+CYCLES = RowOption.switch(
     "cycles",
-    Switch(),
-    True,
-    group="rows",
+    default=True,
     help="show members of a recursive cycle separately",
     details="By default, a cycle is one row.  Shown separately, its members' inclusive costs overlap.",
 )
-STATS = Option(
+STATS = RowOption.switch(
     "stats",
-    Switch(),
-    False,
-    group="rows",
     help="show min, median, 90 %, 99 % and max duration of calls",
     details="Durations of the calls of each function, including callees; for timelines.  "
     "Percentiles are at most 1 % off.",
 )
-MATRIX: Option[str | None] = Option(
+MATRIX: Option[str | None] = RowOption(
     "matrix",
     Text("KEY"),
     None,
-    group="rows",
     help="compare values of label KEY, or input; outliers first",
     details="Functions by values of label KEY: each function's share of the self cost of each, the functions that "
     "differ most from the median first.  `input` compares inputs.  -o writes a heat map to .html, "

@@ -20,7 +20,7 @@ from fastprof.core.errors import FastprofError, UsageError, usage_error
 from fastprof.core.labels import NONE
 from fastprof.core.log import Log
 from fastprof.core.messages import counted, spelled
-from fastprof.core.options import LENIENT, Option, Options, Share, Switch, Whole, checked
+from fastprof.core.options import LENIENT, Option, Options, OutputOption, RowOption, Share, Whole, checked
 from fastprof.inputs import Progress
 from fastprof.inputs.expand import expand, skipped
 from fastprof.verbs.diff.gate import FAIL_OVER as OF_DIFF
@@ -44,62 +44,53 @@ if TYPE_CHECKING:
     from fastprof.verbs.trend.kept import Cache
     from fastprof.verbs.trend.table import SeriesTable
 
-N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="print N findings (default: 30; 0: all)")
-THRESHOLD = Option(
+N = RowOption("n", Whole(0, 1 << 31), 30, flag="-n", help="print N findings (default: 30; 0: all)")
+THRESHOLD = RowOption(
     "threshold",
     Share(),
     0.0,
-    group="rows",
     help="show changes of at least this share of the total",
     details="0.1% and 0.001 are the same; with --per, of the largest value.",
 )
-SIGNIFICANCE = Option(
+SIGNIFICANCE = RowOption(
     "significance",
     Share(),
     0.1,
-    group="rows",
     help="probability of a false finding (default: 0.1)",
     details="If nothing changed, the probability of any finding; among many findings, four times the share of those "
     "that are noise.",
 )
-FAIL_OVER: Option[Any] = Option(
+FAIL_OVER: Option[Any] = OutputOption(
     "fail_over",
     OF_DIFF.kind,
     None,
-    group="output",
     help="exit with 4 if a recent step exceeds it: 2 or main=5",
     details="In percent.  A step up or a drift of any function, or of the function NAME, that begins in the last "
     "--window points.  Cost that only moved does not count.",
 )
-WINDOW = Option(
+WINDOW = OutputOption(
     "window",
     Whole(1, 1 << 31),
     5,
-    group="output",
     help="points in which --fail-over looks (default: 5)",
 )
-BISECT = Option(
+BISECT = OutputOption.switch(
     "bisect",
-    Switch(),
-    False,
-    group="output",
     help="print the commits that are left to test",
     details="For each finding that --order lists: what lies after the last good point, up to the first bad one.",
 )
-EXPLAIN = Option(
+EXPLAIN = RowOption(
     "explain",
     Whole(0, 1 << 31),
     5,
-    group="rows",
     help="explain the first N findings (default: 5)",
     details="By call paths, lines and labels of inputs that carry the change.  Some profiles before and after it are "
     "read again.",
 )
-ROWS = Option(
+ROWS = RowOption(
     "rows",
     Whole(0, 1 << 31),
     0,
-    group="rows",
     help="also list the values of the N rows that cost most",
     details="In --json, by point; in a page (.html), where the default is 200, as a heat map; in a table of Parquet or "
     "Arrow, where it is 1,000.",
