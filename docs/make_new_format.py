@@ -1,4 +1,4 @@
-"""`make new-format NAME=x [KIND=json]`: a room for a format of text lines, in JSON or binary, with tests that fail
+"""`make new-format NAME=x [KIND=json]`: the folder of a format of text lines, in JSON or binary, with tests that fail
 until it reads (docs/first-change.md)."""
 
 from __future__ import annotations

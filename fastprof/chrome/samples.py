@@ -1,4 +1,4 @@
-"""Reads samples of Chrome's traces, and V8's CPU profiles (csrc/chrome/samples.h): rooms declare the formats."""
+"""Reads samples of Chrome's traces, and V8's CPU profiles (csrc/chrome/samples.h): folders of formats declare them."""
 
 from collections.abc import Iterable
 

@@ -14,6 +14,7 @@ from fastprof.verbs import top
 from fastprof.verbs.annotation import Instruction, Line, Missing
 from fastprof.verbs.batch.status import ShardStatus
 from fastprof.verbs.diff.difference import Failure, Runs
+from fastprof.verbs.diff.overlap import Overlap
 from fastprof.verbs.explain import Comparison, Explanation
 from fastprof.verbs.top import matrix
 from fastprof.verbs.trend import result as trend
@@ -182,29 +183,6 @@ class ChangeDocument(_Change, total=False):
     runs: Runs
 
 
-class SharedDocument(TypedDict):
-    """Numbers of functions or blocks."""
-
-    both: int
-    only_old: int
-    only_new: int
-    share: float  # of `both` in all
-
-
-class OverlapDocument(TypedDict):
-    """How much two profiles for compilers overlap; shares are from 0 to 1."""
-
-    similarity: float
-    samples: float
-    only_old: float  # the share of the samples of OLD that NEW has not
-    only_new: float
-    old_samples: int
-    new_samples: int
-    functions: SharedDocument
-    hot_functions: SharedDocument
-    hot_blocks: SharedDocument
-
-
 class _Diff(TypedDict):
     old: str
     new: str
@@ -221,7 +199,7 @@ class DiffDocument(_Diff, total=False):
 
     noise: int  # rows that differ by chance, not in `rows`; with several profiles a side
     failed: list[Failure]  # totals and rows that --fail-over does not allow
-    overlap: OverlapDocument  # --stats
+    overlap: Overlap  # --stats
 
 
 class ListingDocument(TypedDict):

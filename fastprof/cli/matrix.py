@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fastprof.cli.messages import inputs_text
 from fastprof.cli.text import Screen, percent, print_csv, print_rest, print_table, short_names
 from fastprof.cli.top import with_other_values
 from fastprof.core._typing import TYPE_CHECKING, Any
@@ -52,9 +53,8 @@ def _print_csv(found: Matrix) -> None:
 
 
 def print_text(top: Top, found: Matrix, screen: Screen) -> None:
-    inputs = top.inputs[0] if len(top.inputs) == 1 else f"{len(top.inputs)} inputs"
     what = f"{counted(found.n_rows, 'function')} by {counted(len(found.columns), 'value')} of {found.key}"
-    screen.print(with_other_values(f"{inputs}: {what}", top, screen))
+    screen.print(with_other_values(f"{inputs_text(top.inputs)}: {what}", top, screen))
     columns = found.columns[:_MOST_COLUMNS]
     if columns:
         screen.print()

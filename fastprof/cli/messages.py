@@ -12,6 +12,7 @@ from fastprof.core import lazy_re as re
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.log import Log, percent
 from fastprof.core.messages import counted
+from fastprof.core.streams import Closing
 from fastprof.core.urls import shown
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Progress:
         source.on_progress(bar.move, bar.close)
 
 
-class Steps:
+class Steps(Closing):
     """A progress bar over items processed in sequence, if stderr is a terminal and there are at least `least`."""
 
     def __init__(self, quiet: bool, unit: str, least: int = 2) -> None:
@@ -65,11 +66,9 @@ class Steps:
         if self._bar is not None:
             self._bar.close()
 
-    def __enter__(self) -> Steps:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+def inputs_text(names: Sequence[str]) -> str:
+    return shown(names[0]) if len(names) == 1 else f"{len(names)} inputs"
 
 
 def print_problems(log: Log, inputs: str, quiet: bool, verbose: bool = False) -> None:

@@ -8,7 +8,7 @@ from itertools import chain
 
 from fastprof import formats
 from fastprof.cli import arguments
-from fastprof.cli.messages import exit_code, print_problems
+from fastprof.cli.messages import exit_code, inputs_text, print_problems
 from fastprof.cli.text import Screen, percent, print_csv, print_rest, print_table, shortened_by, text_of
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Format
@@ -18,7 +18,6 @@ from fastprof.core.function_names import Place, marks
 from fastprof.core.messages import counted
 from fastprof.core.model import ValueType
 from fastprof.core.options import checked
-from fastprof.core.urls import shown
 from fastprof.verbs.function_costs import Durations
 from fastprof.verbs.groups import keys_of
 from fastprof.verbs.reads import Reads
@@ -103,8 +102,7 @@ def _print(found: Top, args: argparse.Namespace, *, is_page: bool) -> None:
             _print_text(one if hasattr(args, "demangle") else _shortened(one), hasattr(args, "tree"), screen)
 
     def problems() -> None:
-        inputs = shown(args.inputs[0]) if len(args.inputs) == 1 else f"{len(args.inputs)} inputs"
-        print_problems(found.log, inputs, args.quiet, args.verbose)
+        print_problems(found.log, inputs_text(args.inputs), args.quiet, args.verbose)
 
     rows, name = (found.matrix.rows, "matrix.rows") if found.matrix else (found.rows, "rows")
     with arguments.table_to(None if args.output == "-" else args.output):
@@ -244,8 +242,7 @@ def _print_text(found: Top, tree: bool, screen: Screen) -> None:
     words.append(counted(found.n_rows - found.n_cycles, _noun(found.by), _PLURALS.get(found.by, "")))
     if found.n_cycles:
         words.append(f"and {counted(found.n_cycles, 'cycle')}")
-    inputs = found.inputs[0] if len(found.inputs) == 1 else f"{len(found.inputs)} inputs"
-    screen.print(with_other_values(f"{inputs}: {' '.join(filter(None, words))}", found, screen))
+    screen.print(with_other_values(f"{inputs_text(found.inputs)}: {' '.join(filter(None, words))}", found, screen))
     if found.rows:
         screen.print()
         (_print_tree if tree else _print_rows)(found, screen)

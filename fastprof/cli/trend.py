@@ -10,7 +10,7 @@ from itertools import chain
 from fastprof import formats
 from fastprof.cli import arguments, print_message
 from fastprof.cli.budget import Answer, print_answer, refuse_output
-from fastprof.cli.messages import exit_code, print_problems
+from fastprof.cli.messages import exit_code, inputs_text, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import Screen, cut, markdown_text, print_csv, print_rest, print_table, shortened_by, text_of
 from fastprof.core._typing import TYPE_CHECKING, Any
@@ -18,7 +18,6 @@ from fastprof.core.engine import Format
 from fastprof.core.errors import FastprofError, UsageError, printable
 from fastprof.core.messages import counted
 from fastprof.core.options import checked
-from fastprof.core.urls import shown
 from fastprof.verbs.reads import Reads
 from fastprof.verbs.trend import LABELS_OF_INPUTS, options, trend
 from fastprof.verbs.trend.result import Finding, Trend, figure_of, fitted, percent, sparkline, sure, with_
@@ -130,8 +129,7 @@ def _print(found: Trend, args: argparse.Namespace) -> None:
 
 
 def _print_problems(found: Trend, args: argparse.Namespace) -> None:
-    inputs = shown(args.inputs[0]) if len(args.inputs) == 1 else f"{len(args.inputs)} inputs"
-    print_problems(found.log, inputs, args.quiet, args.verbose)
+    print_problems(found.log, inputs_text(args.inputs), args.quiet, args.verbose)
 
 
 def _compared(found: Trend, args: argparse.Namespace) -> list[Compared]:

@@ -6,14 +6,18 @@ Every operator and writer that merges parts uses these rules.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from fastprof.core import lazy_re as re
 from fastprof.core import text_counts
 from fastprof.core._c import ffi
-from fastprof.core._typing import Any, Pointer
+from fastprof.core._typing import TYPE_CHECKING, Any, Pointer
 from fastprof.core.errors import FastprofError, inputs_of
 from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
+
+if TYPE_CHECKING:
+    from fastprof.core.log import Log
+    from fastprof.core.reported import Entry
 
 
 def match_values(part: Part, n_values: int, events: list[ValueType]) -> list[int]:
@@ -38,6 +42,17 @@ def match_values(part: Part, n_values: int, events: list[ValueType]) -> list[int
                 both = zip(events[at], mine, strict=True)
                 events[at] = ValueType(*(min(filter(None, texts), default="") for texts in both))
         columns.append(at)
+    return columns
+
+
+def columns_for(part: Part, types: Sequence[ValueType], log: Log, lost: Entry) -> list[int]:
+    """For each value type of an output the column of a part, or -1.  Others are counted as `lost`, by name."""
+    columns = [-1] * len(types)
+    for k, at in enumerate(match_values(part, len(part.value_types), [*types])):
+        if at < len(columns):
+            columns[at] = k
+        else:
+            log.count(lost, name=part.value_types[k].name)
     return columns
 
 

@@ -8,7 +8,6 @@ import stat
 import sys
 from contextlib import suppress
 from operator import index
-from types import TracebackType
 
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, FileError, UsageError, errors_of, printable_lines, raise_as
@@ -349,9 +348,7 @@ class Sink:
     def __enter__(self) -> Sink:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._discard()
 
     def _discard(self) -> None:

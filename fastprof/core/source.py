@@ -10,7 +10,6 @@ from contextlib import suppress
 from functools import partial
 from io import FileIO
 from operator import index
-from types import TracebackType
 
 from fastprof.core import lazy_re as re
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from fastprof.core.errors import FastprofError, FormatError, UsageError, faulty,
 from fastprof.core.reported import REPORTED
 from fastprof.core.streams import (
     PEEK,
+    Closing,
     Damaged,
     Reading,
     Rejoined,
@@ -46,7 +46,7 @@ _SEARCHED = 1 << 20  # bytes searched at a time
 LONGEST = 64 << 20  # maximum size of a line or record; a stack of 100,000 functions with long names has 10 MB
 
 
-class Source:
+class Source(Closing):
     """A window over a file, a pipe, a remote object or bytes, decompressed.
 
     A decoder reads the window through `in_`, a `struct fp_window`.  Offsets are absolute in the decompressed bytes.
@@ -574,11 +574,3 @@ class Source:
         if self._ahead is not None:
             self._ahead.stop()
             self._ahead = None
-
-    def __enter__(self) -> Source:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable
 
-from fastprof.core._typing import IO, Any
+from fastprof.core._typing import IO, Any, Self
 from fastprof.core.errors import FastprofError, UsageError, file_error, raise_as
 from fastprof.core.messages import Message
 from fastprof.core.reported import REPORTED
@@ -26,6 +26,19 @@ _COMPRESSIONS: tuple[tuple[str, bytes], ...] = (
     (".bz2", b"BZh"),
     (".lz4", b"\x04\x22\x4d\x18"),
 )
+
+
+class Closing:
+    """What is closed where its `with` block ends."""
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def compression_of_name(name: str) -> str:

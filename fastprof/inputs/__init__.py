@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from types import TracebackType
 
 from fastprof import formats
 from fastprof.core._typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from fastprof.core.messages import spelled
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import LENIENT, THREADS, TIME_RANGE, Options, cores_of
 from fastprof.core.source import Source
+from fastprof.core.streams import Closing
 from fastprof.core.thread_names import is_name
 from fastprof.core.urls import is_url
 from fastprof.formats.archive import MEMBER
@@ -151,7 +151,7 @@ def _reader(path: Any, source: Source, from_: str | None, model: Model, options:
     return reader  # type: ignore[no-any-return]
 
 
-class Inputs:
+class Inputs(Closing):
     """Several inputs of one conversion, as the plan sees them: `all`.
 
     Files are inspected, closed, and reopened when their rows are read: any number of them needs one open file
@@ -266,14 +266,6 @@ class Inputs:
         if self._ahead is not None:
             self._ahead.close()
         self.all.clear()  # inputs refer to this object: a reference cycle would keep files of stores open
-
-    def __enter__(self) -> Inputs:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _read_to_its_end(reader: Reader) -> None:

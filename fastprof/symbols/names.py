@@ -44,23 +44,23 @@ class NameTable:
         self._demangle = demangle
 
     def link_address(self, address: int, start: int, offset: int) -> int | None:
-        """As ElfObject.link_address."""
+        """Names are of run-time addresses."""
         return address
 
     def link_move(self, first: int, last: int, start: int, offset: int) -> int | None:
-        """As ElfObject.link_move."""
+        """Nothing is known of a range (ElfObject.link_move)."""
         return None
 
     def relative_to_link(self, relative: int) -> int | None:
-        """As ElfObject.relative_to_link."""
+        """The lowest address is 0."""
         return relative
 
     def place_on_disk(self) -> tuple[str, bytes] | None:
-        """As ElfObject.place_on_disk: reading it takes less than looking up."""
+        """Nowhere: reading the file takes less than looking up (ElfObject.place_on_disk)."""
         return None
 
     def lookup_many(self, addresses: Sequence[int]) -> list[tuple[Symbol, ...]]:
-        """As ElfObject.lookup_many."""
+        """The chain of each address, () for one without a name."""
         raise NotImplementedError
 
     def _read(self) -> bytes:

@@ -20,6 +20,7 @@ from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import LENIENT, Options, checked
 from fastprof.core.source import Source
+from fastprof.core.streams import Closing
 from fastprof.core.unknown_names import known, text_of
 from fastprof.inputs import open_reader, pinned
 from fastprof.inputs.chosen import ROWS, below, steps_named
@@ -131,7 +132,7 @@ class Frame(NamedTuple):
     address: int = 0
 
 
-class Profile:
+class Profile(Closing):
     """A profile: an input of every function of this module, and its rows, which are read for each iteration.
 
     `view` is "timeline", "stacks" or "graph".  `function_name` and `stack` resolve the ids in the batches, which are
@@ -499,12 +500,6 @@ class Profile:
     def __repr__(self) -> str:
         state = "closed" if self._closed else f"tables {', '.join(self.tables)}"
         return f"<Profile {self.name}: {self.format}, {self.view}; {state}>"
-
-    def __enter__(self) -> Profile:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 class Table:

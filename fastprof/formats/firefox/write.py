@@ -11,7 +11,7 @@ from fastprof.core._typing import Any, Pointer, fp_firefox
 from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import DRAIN, Writer
 from fastprof.core.model import Batch, Part, ValueType
-from fastprof.core.parts import comments_of, default_value, descriptions_of, match_values, merge_parts, remarks_of
+from fastprof.core.parts import columns_for, comments_of, default_value, descriptions_of, merge_parts, remarks_of
 from fastprof.core.reported import counts_of
 from fastprof.core.spill import Groups
 from fastprof.core.thread_ids import Threads
@@ -104,13 +104,7 @@ class FirefoxWriter(Writer):
             w.n_values = len(self._types)
             w.units = self._units = ffi.new("int32_t[]", [_UNITS.get(t.unit, 0) for t in self._types] or 1)
         if index not in self._columns:
-            columns, types = [-1] * len(self._types), [*self._types]
-            of_part = [] if self.view == "timeline" else part.value_types
-            for k, at in enumerate(match_values(part, len(of_part), types)):
-                if at < len(columns):
-                    columns[at] = k
-                else:
-                    self.log.count(REPORTED["value-types"], name=of_part[k].name)
+            columns = columns_for(part, self._types, self.log, REPORTED["value-types"]) if self._types else []
             self._columns[index] = ffi.new("int32_t[]", columns or 1)
         return w
 

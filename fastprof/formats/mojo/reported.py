@@ -1,4 +1,4 @@
-"""Counts and warnings of this room: those that csrc/mojo/read.h declares."""
+"""Counts and warnings of this folder: those that csrc/mojo/read.h declares."""
 
 from fastprof.core.reported import reported
 

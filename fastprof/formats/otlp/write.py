@@ -7,7 +7,7 @@ from fastprof.core._typing import fp_window
 from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import Writer
 from fastprof.core.model import Batch, Part, ValueType
-from fastprof.core.parts import comments_of, descriptions_of, match_values, merge_parts, remarks_of
+from fastprof.core.parts import columns_for, comments_of, descriptions_of, merge_parts, remarks_of
 from fastprof.core.spill import Groups
 from fastprof.core.varint import varint
 from fastprof.formats.otlp import ENCODING
@@ -78,14 +78,8 @@ class OtlpWriter(Writer):
         if self._types is None:
             self._types = [ValueType(t.name, t.unit) for t in part.value_types]
             self._w.n_columns = len(self._types)
-        columns = [-1] * len(self._types)
-        for k, at in enumerate(match_values(part, len(part.value_types), [*self._types])):
-            if at < len(columns):
-                columns[at] = k
-            else:
-                self.log.count(REPORTED["value-types"], name=part.value_types[k].name)
         self._used.append(part)
-        return columns
+        return columns_for(part, self._types, self.log, REPORTED["value-types"])
 
     def put(self, batch: Batch) -> None:
         if batch.part not in self._columns:

@@ -5,7 +5,7 @@ from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import Writer
 from fastprof.core.model import Batch, Part, ValueType
 from fastprof.core.options import INT64
-from fastprof.core.parts import comments_of, descriptions_of, match_values, merge_parts, program_of, remarks_of
+from fastprof.core.parts import columns_for, comments_of, descriptions_of, merge_parts, program_of, remarks_of
 from fastprof.formats.pprof import COMMENTS, NAME_ADDRESSES, TIME
 from fastprof.formats.pprof.reported import REPORTED
 
@@ -52,14 +52,7 @@ class PprofWriter(Writer):
         if self._types is None:
             self._begin(part)
         assert self._types is not None
-        events = [*self._types]
-        columns = [-1] * len(self._types)
-        for k, at in enumerate(match_values(part, len(part.value_types), events)):
-            if at < len(columns):
-                columns[at] = k
-            else:
-                self.log.count(REPORTED["value-types"], name=part.value_types[k].name)
-        self._columns[index] = columns
+        self._columns[index] = columns_for(part, self._types, self.log, REPORTED["value-types"])
         self._used.append(part)
 
     def put(self, batch: Batch) -> None:

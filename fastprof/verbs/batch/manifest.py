@@ -23,7 +23,6 @@ import time
 from collections.abc import Container, Iterable, Iterator
 from itertools import groupby, islice
 from threading import Condition
-from types import TracebackType
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, errors_of, faulty, raise_as, usage_error
@@ -88,9 +87,7 @@ class Manifest:
     def __enter__(self) -> Manifest:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         with self._changed:
             self._ends = True
             self._changed.notify()

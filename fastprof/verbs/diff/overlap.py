@@ -41,11 +41,11 @@ class Shared(NamedTuple):
 
 
 class Overlap(NamedTuple):
-    """Shares are from 0 to 1."""
+    """How much two profiles for compilers overlap; shares are from 0 to 1."""
 
     similarity: float
     samples: float
-    only_old: float  # the share of the samples of `old` that `new` has not
+    only_old: float  # the share of the samples of OLD that NEW has not
     only_new: float
     old_samples: int
     new_samples: int
