@@ -257,7 +257,7 @@ def _print_findings(found: Trend, screen: Screen, *, short: bool) -> None:
     columns = [
         (found.by if found.by in ("line", "file", "object", "category") else "function", names),
         ("change", [percent(one.change) for one in rows]),
-        ("since", [one.since for one in rows]),
+        ("since", [found.short(one.since) for one in rows]),
         ("before -> after", [f"{a} -> {b}" for a, b in zip(figures[::2], figures[1::2], strict=True)]),
         ("kind", [one.shown_kind for one in rows]),
         ("sure", [sure(one.p) for one in rows]),

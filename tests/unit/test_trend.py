@@ -465,6 +465,22 @@ def test_causing_lines(tmp_path: Path) -> None:
     assert [(cause.kind, cause.text) for cause in one.causes] == [("line", "a.c:7")]
 
 
+@pytest.mark.parametrize("by", ["function", "line", "file", "object", "category"])
+def test_builds_in_folders_of_their_own(tmp_path: Path, by: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """One finding, in all ways to group, and each cause once."""
+    for i in range(8):
+        place, cost = f"/build{i}/src", 60 if i > 4 else 40
+        rows = f"fn=fill\n7 {cost}\nfn=0x10f0\n1 9\nfn=main\n3 1\ncfn=fill\ncalls=1 7\n3 {cost}\n"
+        other = "ob=/lib/c.so\nfl=/lib/c.c\nfn=copy\n1 100\n"
+        (tmp_path / f"{i}.callgrind").write_text(f"events: Ir\nob={place}/prog\nfl={place}/a.c\n{rows}{other}")
+    assert main(["trend", str(tmp_path), "--by", by]) == 0
+    out = capsys.readouterr().out
+    assert ": 1 finding in " in out
+    assert "  5.callgrind  " in out
+    assert out.count("a.c:7 ") == (by in ("function", "line", "file"))
+    assert ("categories" in out) == (by == "category")
+
+
 def test_page(tmp_path: Path) -> None:
     """One file without links, with a chart for each finding; names are text, whatever they are."""
     folder = written(tmp_path / "runs", 16, {"f4": (9, 1.5)})

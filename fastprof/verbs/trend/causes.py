@@ -96,20 +96,21 @@ def _paths(name: str, found: Any) -> list[Cause]:
     """The callers whose calls carry the change, each with its callers."""
     if found is None:
         return []
-    into: dict[str, list[tuple[str, float]]] = {}
+    into: dict[str, dict[str, float]] = {}  # builds that are not paired have several rows of one name
     for row, change in _changed(found):
-        into.setdefault(row.callee, []).append((row.name, change))
-    mine = into.get(name, [])
-    total = sum(change for _, change in mine)
+        callers = into.setdefault(row.callee, {})
+        callers[row.name] = callers.get(row.name, 0.0) + change
+    mine = into.get(name, {})
+    total = sum(mine.values())
     if not total:
         return []
     listed = []
-    for caller, change in sorted(mine, key=lambda one: -one[1] / total)[:_LISTED]:
+    for caller, change in sorted(mine.items(), key=lambda one: -one[1] / total)[:_LISTED]:
         if change / total < _LEAST:
             break
         path = [name, caller]
         while len(path) < _DEEPEST:
-            above = [one for one in into.get(path[-1], ()) if one[0] not in path and one[1] * change > 0]
+            above = [one for one in into.get(path[-1], {}).items() if one[0] not in path and one[1] * change > 0]
             if not above:
                 break
             path.append(max(above, key=lambda one: abs(one[1]))[0])
@@ -120,17 +121,18 @@ def _paths(name: str, found: Any) -> list[Cause]:
 def _lines(name: str, file: str, found: Any) -> list[Cause]:
     if found is None:
         return []
-    mine = [(row, change) for row, change in _changed(found) if (row.name == name if name else row.file == file)]
-    mine = [(row, change) for row, change in mine if row.line and (row.file or file)]
-    total = sum(change for _, change in mine)
+    mine: dict[tuple[str, int], tuple[str, float]] = {}  # of a file in another folder, and of several functions, too
+    for row, change in _changed(found):
+        its = row.file or file
+        if row.line and its and (row.name == name if name else row.file == file):
+            key = its.rpartition("/")[2], row.line
+            of, so_far = mine.get(key, (its, 0.0))
+            mine[key] = its if change > 0 else of, so_far + change
+    total = sum(change for _, change in mine.values())
     if not total:
         return []
-    mine.sort(key=lambda one: -one[1] / total)
-    return [
-        Cause("line", f"{row.file or file}:{row.line}", min(1.0, change / total))
-        for row, change in mine[:_LISTED]
-        if change / total >= _LEAST
-    ]
+    listed = sorted(((change / total, of, line) for (_, line), (of, change) in mine.items()), reverse=True)
+    return [Cause("line", f"{of}:{line}", min(1.0, share)) for share, of, line in listed[:_LISTED] if share >= _LEAST]
 
 
 # ---- labels of inputs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from fastprof.core import lazy_re as re
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.errors import UsageError
 from fastprof.core.log import Log
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 
 _BARS = "▁▂▃▄▅▆▇█"
+_SEVERAL = {"category": "categories"}
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_COMMIT_SHOWN = 12  # characters of a hash in tables
 _WIDE = 24  # characters of a sparkline
 
 
@@ -135,10 +139,23 @@ class Trend(NamedTuple):
         """What was compared, in a line."""
         n = len(self.points)
         over = "" if self.over == "order" else f" over {self.over.removeprefix('label:')}"
-        span = f", {self.points[0].name} to {self.points[-1].name}" if n > 1 else ""
-        found = f"{counted(self.n_found, 'finding')} in {counted(self.n_rows, 'row' if ':' in self.by else self.by)}"
+        first, last = (self.short(self.points[i].name) for i in (0, -1)) if n > 1 else ("", "")
+        span = f", {first} to {last}" if n > 1 else ""
+        rows = "row" if ":" in self.by else self.by
+        found = f"{counted(self.n_found, 'finding')} in {counted(self.n_rows, rows, _SEVERAL.get(rows, ''))}"
         profiles = sum(point.profiles for point in self.points)
         return f"{counted(profiles, 'profile')} at {counted(n, 'point')}{over}{span}: {found}"
+
+    def short(self, point: str) -> str:
+        """The name of a point for a table: of an input without the folders that all have, of a commit the beginning."""
+        names = [one.name for one in self.points]
+        if self.over == "order":
+            first, last = min(names), max(names)
+            same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
+            return point[first.rfind("/", 0, same) + 1 :]
+        if all(map(_COMMIT.fullmatch, names)) and len({name[:_COMMIT_SHOWN] for name in names}) == len(names):
+            return point[:_COMMIT_SHOWN]
+        return point
 
     def table(self, name: str = "series") -> SeriesTable:
         """The table `series` (docs/trend.md) as an Arrow stream: of `rows`, a row for each point."""

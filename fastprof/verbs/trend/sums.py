@@ -116,10 +116,8 @@ def _merged(ids: array[int], columns: list[array[int]]) -> Costs:
 
 
 def _unversioned(key: Key) -> tuple[object, ...]:
-    name, _, object_, line, label = key
-    if name[:1] in (b"[", b"0") and b"0x" in name:  # an address: comparable only within a build
-        return key
-    return name, stem(object_), line, label
+    name, file, object_, line, label = key
+    return name or (file.rpartition(b"/")[2] if not object_ else b""), stem(object_), line, label
 
 
 def _common_end(a: bytes, b: bytes) -> int:
@@ -158,7 +156,7 @@ class Sums:
         self._model, self._cache = Model(), cache
         self._per = Per(per) if per is not None else None
         self.value = ChosenValue(options[bridges.VALUE], "--value")
-        self.rows = Rows(pair=by in ("function", "line", "object") or "function" in keys_of(by))
+        self.rows = Rows(pair=by in ("function", "line", "file", "object", "category") or "function" in keys_of(by))
         self.totals = array("d")  # by row: of self costs, by which rows are chosen if there are too many
         self.inclusive_known = True
         self._file = tempfile.TemporaryFile(prefix="fastprof-")
