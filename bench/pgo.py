@@ -4,7 +4,7 @@
     pip download --no-deps --no-binary :all: quickjs zstandard brotli lz4 python-rapidjson jsonnet
     pip download --no-deps --no-binary :all: lupa                              (builds LuaJIT first)
     npm pack better-sqlite3
-    cd .. && python -m bench.pgo sources FOLDER [--compiler clang-19|gcc] [--samples] [PROGRAM ...]
+    cd .. && python -m bench.pgo sources FOLDER [PROGRAM ...] [--compiler clang-19|gcc] [--samples]
 
 Unpacks the archives of `sources` that are there into FOLDER, builds the programs there, trains them on one input and
 measures them on another, larger one.  The figure is the number of instructions that Callgrind counts, which other

@@ -154,6 +154,10 @@ uint64_t fp_dwarf_function_lines(const struct fp_dwarf_functions *f, const struc
     return f->units->items[of->unit].line_table;
 }
 
+int fp_dwarf_function_of_gcc(const struct fp_dwarf_functions *f, const struct fp_dwarf_function *of) {
+    return f->units->items[of->unit].of_gcc;
+}
+
 int fp_dwarf_functions_declaration(struct fp_dwarf_functions *f, uint64_t address, struct fp_dwarf_declaration *found) {
     struct fp_dwarf_function at;
     if (!fp_dwarf_functions_find(f, address, &at)) return 0;

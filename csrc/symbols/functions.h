@@ -37,6 +37,9 @@ const struct fp_dwarf_function *fp_dwarf_function(const struct fp_dwarf_function
 /* The line table of a function's unit, UINT64_MAX if it has none. */
 uint64_t fp_dwarf_function_lines(const struct fp_dwarf_functions *f, const struct fp_dwarf_function *of);
 
+/* Whether gcc compiled a function's unit. */
+int fp_dwarf_function_of_gcc(const struct fp_dwarf_functions *f, const struct fp_dwarf_function *of);
+
 /* Where a function is declared. */
 struct fp_dwarf_declaration {
     uint64_t line_table; /* its file is a number in this table */

@@ -506,7 +506,8 @@ int fp_dwarf_lines_chain(struct fp_dwarf_lines *l, uint64_t address, struct fp_d
     *n = 0;
     while (*n < cap) {
         const uint64_t table = fp_dwarf_function_lines(l->functions, &at);
-        frames[(*n)++] = (struct fp_dwarf_frame){at.offset, at.low, place, has_place, discriminator};
+        const int of_gcc = fp_dwarf_function_of_gcc(l->functions, &at);
+        frames[(*n)++] = (struct fp_dwarf_frame){at.offset, at.low, place, has_place, discriminator, of_gcc};
         if (!at.parent) break;
         has_place = is_place(l, table, at.call_file, at.call_line, &place);
         discriminator = l->discriminates ? at.call_discriminator : 0;

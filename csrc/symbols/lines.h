@@ -72,6 +72,7 @@ struct fp_dwarf_frame {
     struct fp_dwarf_line place; /* the row of the address; of a caller that of the call */
     int32_t has_place;
     uint32_t discriminator; /* of the row; of a caller that of the call.  0 without fp_dwarf_lines_discriminate */
+    int32_t of_gcc;         /* gcc compiled it, whose discriminators are plain numbers; LLVM packs three into one */
 };
 
 /* The functions at an address, innermost first: inlined ones, then the function that contains them.  *n: their number;

@@ -6,6 +6,7 @@ enum attribute {
     AT_LOW_PC = 0x11,
     AT_HIGH_PC = 0x12,
     AT_COMP_DIR = 0x1b,
+    AT_PRODUCER = 0x25,
     AT_ABSTRACT_ORIGIN = 0x31,
     AT_DECL_FILE = 0x3a,
     AT_DECL_LINE = 0x3b,
@@ -49,6 +50,7 @@ static void take_attribute(const struct fp_dwarf_info_unit *unit, const struct f
         case AT_LINKAGE_NAME:
         case AT_MIPS_LINKAGE_NAME: e->linkage_name = (struct fp_dwarf_text){*v, a->form}; break;
         case AT_COMP_DIR: e->directory = (struct fp_dwarf_text){*v, a->form}; break;
+        case AT_PRODUCER: e->producer = (struct fp_dwarf_text){*v, a->form}; break;
         case AT_LOW_PC: p->low = v->number, p->low_form = a->form; break;
         case AT_HIGH_PC: p->high = v->number, p->high_form = a->form; break;
         case AT_RANGES: e->code.list = v->number, e->code.form = a->form; break;
@@ -157,6 +159,8 @@ static int read_first_entry(struct fp_dwarf_units *u, struct fp_dwarf_info_unit 
     unit->line_table = e.line_table;
     unit->code = e.code;
     unit->directory = fp_dwarf_string(u->d, &unit->forms, e.directory.form, &e.directory.value);
+    const struct fp_dwarf_bytes producer = fp_dwarf_string(u->d, &unit->forms, e.producer.form, &e.producer.value);
+    unit->of_gcc = producer.n >= 4 && !memcmp(producer.p, "GNU ", 4); /* "GNU C17 12.2.0 -O2 -g" */
     unit->has_code = a->tag == FP_TAG_COMPILE_UNIT || a->tag == FP_TAG_SKELETON_UNIT;
     return c.bad ? FP_E_MALFORMED : 0;
 }

@@ -41,7 +41,7 @@ struct fp_dwarf_entry {
     uint64_t reference;  /* in .debug_info, to a specification or an abstract origin; UINT64_MAX: none */
     uint64_t decl_file;  /* UINT64_MAX: none */
     uint64_t decl_line, call_file, call_line, call_discriminator;
-    struct fp_dwarf_text name, linkage_name, directory; /* fp_dwarf_string looks them up */
+    struct fp_dwarf_text name, linkage_name, directory, producer; /* fp_dwarf_string looks them up */
 };
 
 struct fp_dwarf_info_unit {
@@ -55,6 +55,7 @@ struct fp_dwarf_info_unit {
     uint32_t first_piece, n_pieces; /* of the functions, once they are read (symbols/functions.h) */
     int32_t is_read;
     int32_t has_code; /* 0: not a compile unit */
+    int32_t of_gcc;   /* its producer is one of gcc's compilers */
 };
 
 struct fp_dwarf_units {

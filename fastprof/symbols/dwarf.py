@@ -60,13 +60,14 @@ class Frame(NamedTuple):
 class Place(NamedTuple):
     """A function of an inline chain as profiles for compilers name it: its linkage name, the line in which it is
     declared, and the line and discriminator of the address, or of the call of the next inner one.  "" and 0 for unknown
-    ones."""
+    ones.  `is_packed`: not compiled by gcc, whose discriminators are plain numbers; LLVM packs three into one."""
 
     name: str
     declared: int
     line: int
     discriminator: int
     start: int
+    is_packed: bool = True
 
 
 class LineTables:
@@ -136,6 +137,7 @@ class LineTables:
                 frame.place.line if frame.has_place else 0,
                 frame.discriminator,
                 frame.start,
+                not frame.of_gcc,
             )
             for frame in (frames[i] for i in range(n))
         )

@@ -28,6 +28,7 @@ PACKAGES = {
     "clang++-19": "clang-19 libclang-rt-19-dev",
     "clang-14": "clang-14 libclang-rt-14-dev",
     "clang-19": "clang-19 libclang-rt-19-dev",
+    "create_gcov": "autofdo",
     "dump_gcov": "autofdo",
     "dbus-run-session": "dbus-daemon",
     "flamegraph.pl": "libdevel-nytprof-perl",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import lzma
 import os
 import re
 import subprocess
@@ -135,6 +136,43 @@ def test_dump_gcov_reads_the_profile(tmp_path: Path, layout: str, version: int) 
     assert read == expected and len(read) > 10
 
 
+def printed(text: str) -> tuple[dict[tuple[str, ...], tuple[int, int]], dict[str, tuple[int, int]]]:
+    """What dump_gcov prints: by inline chain and line the largest count and the sum of the calls, of all discriminators;
+    by function its total and the sum of all its counts."""
+    lines: dict[tuple[str, ...], tuple[int, int]] = {}
+    totals: dict[str, tuple[int, int]] = {}
+    chain: tuple[str, ...] = ()
+    for line in text.splitlines():
+        depth, offset = (len(line) - len(line.lstrip())) // 2, line.split(":")[0].split(".")[0].strip()
+        if found := re.match(r"\S+ total:(\d+) head", line):
+            chain = (line.split()[0],)
+            totals[chain[0]] = int(found[1]), 0
+        elif found := re.search(r": (\S+) total:\d+$", line):
+            chain = (*chain[: 2 * depth - 1], offset, found[1])
+        elif found := re.match(r"[^:]+: (\d+)(.*)", line):
+            at, n = (*chain[: 2 * depth - 1], offset), int(found[1])
+            most, calls = lines.get(at, (0, 0))
+            lines[at] = max(most, n), calls + sum(int(one) for one in re.findall(r":(\d+)", found[2]))
+            totals[chain[0]] = totals[chain[0]][0], totals[chain[0]][1] + n
+    return lines, totals
+
+
+def test_create_gcov_agrees(tmp_path: Path) -> None:
+    """Its totals are sums of the counts of lines and discriminators.  A line that calls has at least as many here."""
+    peer, dump = need("create_gcov"), need("dump_gcov")
+    (tmp_path / "test.lbr").write_bytes(lzma.decompress((FOLDER / "lbr.data.xz").read_bytes()))
+    program = tmp_path / "test.binary"  # as in the recording
+    program.write_bytes((FOLDER / "lbr").read_bytes())
+    run(tmp_path, peer, "--binary=test.binary", "--profile=test.lbr", "--gcov=peer.afdo", "--gcov_version=2")
+    options = {"format": "padded"}
+    fastprof.convert(tmp_path / "test.lbr", tmp_path / "mine.afdo", symbols=[str(program)], gcov_profile=options)
+    theirs, totals = printed(run(tmp_path, dump, "--gcov_version=2", "peer.afdo"))
+    ours, _ = printed(run(tmp_path, dump, "--gcov_version=2", "mine.afdo"))
+    assert theirs.keys() == ours.keys() and len(theirs) > 400
+    assert all(ours[at][0] == n or n < ours[at][0] == calls for at, (n, calls) in theirs.items())
+    assert all(total == sum_ for total, sum_ in totals.values())
+
+
 def test_a_line_of_many_blocks_counts_as_often_as_gcc_ran_it(tmp_path: Path) -> None:
     """gcc numbers the blocks of a line; as discriminators of LLVM, some of these numbers would be factors."""
     gcc, valgrind = need("gcc"), need("valgrind")
@@ -147,8 +185,12 @@ def test_a_line_of_many_blocks_counts_as_often_as_gcc_ran_it(tmp_path: Path) -> 
     fastprof.convert(
         tmp_path / "out", tmp_path / "app.afdo", symbols=[str(tmp_path / "app")], gcov_profile={"format": "padded"}
     )
-    printed = run(tmp_path, need("dump_gcov"), "--gcov_version=2", "app.afdo")
-    assert re.search(r"^work total:\d+ head:100\n(?:  0: 100\n)?  1: 100\n", printed, re.MULTILINE), printed
+    text = run(tmp_path, need("dump_gcov"), "--gcov_version=2", "app.afdo")
+    assert re.search(r"^work total:\d+ head:100\n(?:  0: 100\n)?  1: 100\n", text, re.MULTILINE), text
+    fastprof.convert(tmp_path / "out", tmp_path / "app.llvmprof", symbols=[str(tmp_path / "app")])
+    of_work = (tmp_path / "app.llvmprof").read_text().partition("work:")[2].partition("main:")[0]
+    counts = [int(n) for n in re.findall(r"^ [\d.]+: (\d+)$", of_work, re.MULTILINE)]
+    assert max(counts) == 100 and len(counts) > 2, of_work
 
 
 RUST = """
@@ -220,8 +262,6 @@ def test_perf2bolt_reads_branches(tmp_path: Path) -> None:
 
 def test_llvm_profgen_agrees(tmp_path: Path) -> None:
     """About branch stacks, read by perf."""
-    import lzma
-
     tool, profdata = need("llvm-profgen-19"), need("llvm-profdata-19")
     need("perf")
     (tmp_path / "test.lbr").write_bytes(lzma.decompress((FOLDER / "lbr.data.xz").read_bytes()))

@@ -122,7 +122,7 @@ def test_instructions_of_unrolled_loops_stand_for_several_executions(value: int,
     enter(level, (Place("f", 1, 3, value, 0),), 7)
     assert [*level.body.values()] == [7 * n] and level.total == 7
     of_gcc = Level()
-    enter(of_gcc, (Place("f", 1, 3, value, 0),), 7, packed=False)
+    enter(of_gcc, (Place("f", 1, 3, value, 0, is_packed=False),), 7)
     assert [*of_gcc.body.values()] == [7] and of_gcc.total == 7
 
 

@@ -76,10 +76,9 @@ class Join:
     inlined functions.
     """
 
-    def __init__(self, model: Model, options: Options, is_graph: bool, *, packed: bool = True) -> None:
+    def __init__(self, model: Model, options: Options, is_graph: bool) -> None:
         self._model = model
         self._is_graph = is_graph
-        self._packed = packed  # discriminators of the programs
         self._binaries = Binaries(model, options)
         self.functions: dict[Spot, Function] = {}  # by their first instruction
         self.sites: list[Site] = []
@@ -284,7 +283,7 @@ class Join:
             self.unknown += count
             return None
         level, size = self._function(spot, places).level, self._sizes.get(spot, 1)
-        leaf = enter(level, places, count, size, packed=self._packed)
+        leaf = enter(level, places, count, size)
         if leaf is None:
             self.n_unplaced += 1
             self.unplaced += count

@@ -121,12 +121,10 @@ def _is_name(name: str) -> bool:
     return bool(name) and not name[0].isdigit() and min(name) > " "
 
 
-def enter(
-    level: Level, places: tuple[Place, ...], count: int, size: int = 1, *, packed: bool = True
-) -> tuple[Level, Location] | None:
+def enter(level: Level, places: tuple[Place, ...], count: int, size: int = 1) -> tuple[Level, Location] | None:
     """Add an instruction to a function; `places` are the functions there, innermost first.  The level and the place it
     belongs to, or None if a function has no line or name, or there are too many.  Totals count `size`
-    times.  `packed`: discriminators are LLVM's; those of gcc are plain numbers."""
+    times."""
     if len(places) > DEEPEST or any(not place.line or not _is_name(place.name) for place in places):
         return None
     level.total += count * size
@@ -134,7 +132,7 @@ def enter(
         level = level.inside(location(outer), inner.name)
         level.total += count * size
     at = location(places[0])
-    level.count(at, count * copies(places[0].discriminator) if packed else count)
+    level.count(at, count * copies(places[0].discriminator) if places[0].is_packed else count)
     return level, at
 
 

@@ -65,14 +65,13 @@ class CountsWriter(Writer):
 class PgoWriter(CountsWriter):
     """Joins counts with lines at the end."""
 
-    packed = True  # whether the compiler packs several numbers into a discriminator, as LLVM does
     advice = Message(
         "profiles for compilers need instruction addresses (Callgrind with --dump-instr=yes, perf, pprof), or lines "
         "of Callgrind or Cachegrind, and the program with its debug information ({--symbols})"
     )
 
     def end(self) -> None:
-        join = Join(self.model, self.options, self.is_graph, packed=self.packed)
+        join = Join(self.model, self.options, self.is_graph)
         join.add(self.counts, by_line=self.value.name == "Ir")  # instructions executed
         flat = is_flat(join)
         if self.is_graph and not flat:
@@ -136,7 +135,6 @@ class LlvmWriter(PgoWriter):
 
 class GcovWriter(PgoWriter):
     format = "gcov-profile"
-    packed = False
 
     def encoded(self, profile: Profile) -> Iterator[bytes]:
         return gcov(profile, self.options[GCOV_LAYOUT])
