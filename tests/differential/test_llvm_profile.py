@@ -111,6 +111,37 @@ def test_gcc_uses_the_profile(tmp_path: Path, level: str) -> None:
         assert bool(re.search(r"INLINE_ENTRY add\b", (tmp_path / "dump").read_text())) is expected
 
 
+NEVER = """
+int f(int n, short *t, int *o) {
+    int c = 0, i;
+    for (i = 0;
+         i < n;
+         i++) {
+        if (t[i] & 98)
+            c++;
+    }
+    o[0] = c;
+    return c;
+}
+int main(int n, char **v) {
+    static short t[100];
+    int o[1];
+    for (int k = 0; k < 100; k++) f(n, t, o);
+    return o[0];
+}
+"""
+
+
+def test_gcc_takes_loops_with_code_that_never_ran(tmp_path: Path) -> None:
+    """gcc 12 divides by zero where the condition of a vectorized loop has no count, or 0."""
+    gcc, valgrind = need("gcc"), need("valgrind")
+    (tmp_path / "app.c").write_text(NEVER)
+    run(tmp_path, gcc, "-g", "-O0", "app.c", "-o", "app")
+    run(tmp_path, valgrind, "--tool=callgrind", "--dump-instr=yes", "--callgrind-out-file=out", "./app")
+    fastprof.convert(tmp_path / "out", tmp_path / "app.afdo", symbols=[str(tmp_path / "app")])
+    run(tmp_path, gcc, "-g", "-O2", "-fauto-profile=app.afdo", "-c", "app.c")
+
+
 @pytest.mark.parametrize("layout, version", [("padded", 2), ("version1", 1)])
 def test_dump_gcov_reads_the_profile(tmp_path: Path, layout: str, version: int) -> None:
     """Functions, how often they were entered, and the largest count of each line; its totals are sums of these."""
@@ -137,8 +168,8 @@ def test_dump_gcov_reads_the_profile(tmp_path: Path, layout: str, version: int) 
 
 
 def printed(text: str) -> tuple[dict[tuple[str, ...], tuple[int, int]], dict[str, tuple[int, int]]]:
-    """What dump_gcov prints: by inline chain and line the largest count and the sum of the calls, of all discriminators;
-    by function its total and the sum of all its counts."""
+    """What dump_gcov prints: by inline chain and line the largest count and the sum of the calls, of all
+    discriminators; by function its total and the sum of all its counts."""
     lines: dict[tuple[str, ...], tuple[int, int]] = {}
     totals: dict[str, tuple[int, int]] = {}
     chain: tuple[str, ...] = ()

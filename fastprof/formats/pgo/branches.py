@@ -88,7 +88,7 @@ class Runs:
         """The addresses of the instructions in a part of the code."""
         for segment in self._elf.segments:
             code, available, address = self._code(segment)
-            if segment.executable and 0 <= start - address <= available - nbytes:
+            if self._elf.machine in _MACHINES and segment.executable and 0 <= start - address <= available - nbytes:
                 e = self._new()
                 lib.fp_pgo_instructions(e, self._machine(), code + (start - address), nbytes, start)
                 return [e.address[i] for i in range(e.n)]

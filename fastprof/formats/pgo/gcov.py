@@ -9,7 +9,8 @@ All numbers are little-endian u32 words, except counts (u64) and the bytes of na
     node = name, places, calls; places { offset << 16, targets, count u64, targets { 7, name u64, count u64 } },
            calls { offset << 16, node }
 
-gcc 12 ignores discriminators, so each line has the largest of its counts.  It accepts no padding after names.  Earlier
+gcc 12 ignores discriminators, so each line has the largest of its counts, at least 1: its vectorizer divides by zero
+where the code under a condition in a loop has no count, or 0.  It accepts no padding after names.  Earlier
 ones and dump_gcov count names in words, padded, and dump_gcov wants a section of working sets after all others: for
 each 128th of the sum of all counts, how many of the largest ones make it up, and the least of them.
 
@@ -44,13 +45,13 @@ def _short(name: str) -> str:
     return name.partition(".")[0] or name
 
 
-def _node(name: str, level: Level, indexes: dict[str, int]) -> bytes:
+def _node(name: str, level: Level, indexes: dict[str, int], least: int) -> bytes:
     lines: dict[int, tuple[int, Counter[str]]] = {}
     for at, count in level.body.items():
         most, targets = lines.get(at[0], (0, Counter()))
         for target, calls in level.targets.get(at, {}).items():
             targets[_short(target)] += calls
-        lines[at[0]] = max(most, count), targets
+        lines[at[0]] = max(most, count, least), targets
     inlined: dict[tuple[int, str], list[Level]] = {}
     for at, levels in level.nested.items():
         for callee, inner in levels.items():
@@ -63,7 +64,7 @@ def _node(name: str, level: Level, indexes: dict[str, int]) -> bytes:
     for (offset, callee), copies in sorted(inlined.items(), key=lambda item: item[0]):
         whole = copies[0] if len(copies) == 1 else Level.sum(copies)
         whole.limit()
-        out += (_words(offset << 16), _node(callee, whole, indexes))
+        out += (_words(offset << 16), _node(callee, whole, indexes, least))
     return b"".join(out)
 
 
@@ -98,7 +99,8 @@ def gcov(given: Profile, layout: str = "gcc12") -> Iterator[bytes]:
     indexes = {name: index for index, name in enumerate(("", *short))}  # gcc refuses index 0
     padded = layout != "gcc12"
     names = b"".join(_text(name, padded) for name in indexes)
-    functions = [struct.pack("<Q", level.head) + _node(name, level, indexes) for name, level in profile.sorted()]
+    least = 0 if padded else 1
+    functions = [struct.pack("<Q", one.head) + _node(name, one, indexes, least) for name, one in profile.sorted()]
     yield _words(_MAGIC, 1 if layout == "version1" else 2, 0)
     yield _section(_NAMES, _words(len(indexes)) + names)
     yield _section(_FUNCTIONS, _words(len(functions)) + b"".join(functions))

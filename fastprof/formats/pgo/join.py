@@ -239,6 +239,12 @@ class Join:
             level = function.level
             level.head = heads[entry]
             level.body.update((at, max(level.body[at], sum(calls.values()))) for at, calls in level.targets.items())
+        self.add_unseen()
+
+    def add_unseen(self) -> None:
+        """Add the code of functions that was not executed, with count 0."""
+        for entry, function in [*self.functions.items()]:
+            level = function.level
             of_file = Runs(self._model, self.files[entry[0]])
             unseen = dict.fromkeys(((entry[0], at) for at in of_file.instructions(entry[1], function.nbytes)), 0)
             for _, _, places in self._placed(unseen) if level.total else ():

@@ -65,6 +65,7 @@ class CountsWriter(Writer):
 class PgoWriter(CountsWriter):
     """Joins counts with lines at the end."""
 
+    whole = False  # whether lines that were not executed are written
     advice = Message(
         "profiles for compilers need instruction addresses (Callgrind with --dump-instr=yes, perf, pprof), or lines "
         "of Callgrind or Cachegrind, and the program with its debug information ({--symbols})"
@@ -73,6 +74,8 @@ class PgoWriter(CountsWriter):
     def end(self) -> None:
         join = Join(self.model, self.options, self.is_graph)
         join.add(self.counts, by_line=self.value.name == "Ir")  # instructions executed
+        if self.whole and not self.counts.is_branches:
+            join.add_unseen()
         flat = is_flat(join)
         if self.is_graph and not flat:
             self.log.warn(REPORTED["optimized-program"])
@@ -135,6 +138,7 @@ class LlvmWriter(PgoWriter):
 
 class GcovWriter(PgoWriter):
     format = "gcov-profile"
+    whole = True
 
     def encoded(self, profile: Profile) -> Iterator[bytes]:
         return gcov(profile, self.options[GCOV_LAYOUT])
