@@ -59,14 +59,14 @@ static int add_differences(struct fp_archive_cur base, struct fp_archive_cur own
         all = (size_t)(own.end - own.p);
         if (all != (size_t)(base.end - base.p)) return 0;
         for (size_t i = 0; i < all; i++) {
-            fp_archive_byte(out, (uint8_t)(own.p[i] - base.p[i]));
+            fp_buf_byte(out, (uint8_t)(own.p[i] - base.p[i]));
             same += own.p[i] == base.p[i];
         }
     } else {
         struct fp_archive_numbers a = fp_archive_numbers_of(base, kind), b = fp_archive_numbers_of(own, kind);
         for (; fp_archive_more(&a) && fp_archive_more(&b); all++) {
             const uint64_t zig = fp_zig(fp_archive_next(&b) - fp_archive_next(&a));
-            fp_archive_varint(out, zig);
+            fp_buf_varint(out, zig);
             same += !zig;
         }
         if (a.c.p != a.c.end || b.c.p != b.c.end || a.c.bad || b.c.bad) same = 0;
@@ -91,7 +91,7 @@ static int apply_differences(struct fp_archive_cur base, struct fp_archive_cur d
         const uint64_t value = fp_archive_next(&a) + fp_zag(fp_archive_next(&d));
         if (n == FP_ARCHIVE_MAX_ROWS) return FP_E_MALFORMED;
         if (kind == FP_DIFF_NUMBERS)
-            fp_archive_varint(out, value);
+            fp_buf_varint(out, value);
         else
             fp_buf_put(out, &value, sizeof value);
     }
@@ -152,11 +152,11 @@ static void put_pairing(const struct fp_archive_pairing *pairing, const struct f
     uint32_t *place = fp_scratch((size_t)base->n + 1, sizeof *place);
     for (uint32_t k = 0; k < there->n; k++) place[there->rows[k]] = k;
     uint64_t next = 0;
-    fp_archive_varint(out, pairing->n);
+    fp_buf_varint(out, pairing->n);
     for (uint32_t i = 0; i < pairing->n; i++) {
         const uint32_t row = pairing->rows[i];
         const uint64_t at = row ? place[row - 1] : 0;
-        fp_archive_varint(out, !row ? 1 : at == next ? 0 : 2 + fp_zig(at - next));
+        fp_buf_varint(out, !row ? 1 : at == next ? 0 : 2 + fp_zig(at - next));
         if (row) next = at + 1;
     }
     fp_scratch_free(place);
@@ -193,12 +193,12 @@ static int add_differences_by_row(const struct fp_archive_column *base, const st
     uint32_t most = 0;
     for (uint32_t i = 0; i < pairing->n; i++) most = pairing->rows[i] > most ? pairing->rows[i] : most;
     if (own->n != pairing->n || most > base->n) return 0;
-    if (own->divisor) fp_archive_varint(out, own->divisor);
+    if (own->divisor) fp_buf_varint(out, own->divisor);
     for (uint32_t i = 0; i < own->n; i++) {
         const uint32_t row = pairing->rows[i];
         const uint64_t zig = fp_zig(own->v[i] - (row ? base->v[row - 1] : 0));
         bits += n_bits(zig);
-        fp_archive_varint(out, zig);
+        fp_buf_varint(out, zig);
     }
     while (stream.p < stream.end) whole += n_bits(fp_archive_cur_varint(&stream));
     if (bits < whole) return 1;
@@ -217,7 +217,7 @@ static int apply_differences_by_row(struct fp_archive_cur base, struct fp_archiv
         if (status) break;
         const uint64_t value = (fp_zag(fp_archive_cur_varint(&diff)) + (row ? column.v[row - 1] : 0)) * divisor;
         if (kind == FP_DIFF_NUMBERS)
-            fp_archive_varint(out, value);
+            fp_buf_varint(out, value);
         else
             fp_buf_put(out, &value, sizeof value);
     }
@@ -237,7 +237,7 @@ static void put_stacks(const struct fp_archive_column *base, const struct fp_arc
     find_there(base, stacks, n_stacks, &there);
     put_pairing(pairing, base, &there, out);
     for (uint32_t i = 0; i < own->n; i++)
-        if (!pairing->rows[i]) fp_archive_varint(out, fp_zig(own->v[i] - (i ? own->v[i - 1] : 0)));
+        if (!pairing->rows[i]) fp_buf_varint(out, fp_zig(own->v[i] - (i ? own->v[i - 1] : 0)));
     fp_scratch_free(there.own_of);
 }
 
@@ -251,7 +251,7 @@ static int take_stacks(const struct fp_archive_column *base, struct fp_archive_c
     for (uint32_t i = 0; i < pairing->n && !status; i++) {
         const uint32_t row = pairing->rows[i];
         const uint64_t id = row ? there.own_of[base->v[row - 1]] : last + fp_zag(fp_archive_cur_varint(&diff));
-        fp_archive_varint(out, fp_zig(id - last));
+        fp_buf_varint(out, fp_zig(id - last));
         last = id;
     }
     fp_scratch_free(there.own_of);
@@ -286,8 +286,8 @@ static enum fp_archive_kind kind_of_stream(const struct pair *pair, uint32_t i) 
 static void put_pair(const struct pair *pair) {
     struct fp_buf *out = pair->out;
     fp_buf_put(out, pair->own.head, pair->own.head_n);
-    fp_archive_varint(out, pair->own.n);
-    for (uint32_t i = 0; i < pair->own.n; i++) fp_archive_varint(out, pair->streams[i].n);
+    fp_buf_varint(out, pair->own.n);
+    for (uint32_t i = 0; i < pair->own.n; i++) fp_buf_varint(out, pair->streams[i].n);
     for (uint32_t i = 0; i < pair->own.n; i++) fp_buf_put(out, pair->streams[i].p, pair->streams[i].n);
 }
 
@@ -315,7 +315,7 @@ static void put_graph(struct pair *pair) {
     for (uint32_t i = 0; i < pair->own.n && i < pair->base.n; i++) {
         struct fp_buf *stream = &pair->streams[i];
         if (i && pair->own.streams[i].p == pair->own.streams[i].end) continue;
-        fp_archive_byte(stream, BY_ROW);
+        fp_buf_byte(stream, BY_ROW);
         if (!i) {
             fp_archive_pairs_put(g, stream);
             continue;
@@ -352,7 +352,7 @@ static int put_by_row(const struct pair *pair, uint32_t i, struct fp_buf *stream
     int done = 0;
     if (pairing->rows && kind != FP_DIFF_OPAQUE && !fp_archive_take_column(pair->base.streams[i], kind, &base) &&
         !fp_archive_take_column(pair->own.streams[i], kind, &own)) {
-        fp_archive_byte(stream, BY_ROW);
+        fp_buf_byte(stream, BY_ROW);
         if (i) {
             done = add_differences_by_row(&base, &own, pair->own.streams[i], pairing, stream);
         } else {
@@ -381,12 +381,12 @@ static int diff(void *arg) {
             against++;
             continue;
         }
-        fp_archive_byte(stream, AGAINST);
+        fp_buf_byte(stream, AGAINST);
         if (kind != FP_DIFF_OPAQUE && add_differences(pair->base.streams[i], own, kind, stream)) {
             against++;
         } else {
             stream->n = 0;
-            fp_archive_byte(stream, WHOLE);
+            fp_buf_byte(stream, WHOLE);
             fp_buf_put(stream, own.p, (size_t)(own.end - own.p));
         }
     }

@@ -157,22 +157,22 @@ void fp_archive_pairs_put(struct fp_archive_pairs *g, struct fp_buf *out) {
     uint64_t next_row = 0;
     uint32_t bits = 0;
     breaks->n = 0;
-    fp_archive_varint(out, n);
+    fp_buf_varint(out, n);
     for (uint32_t i = 0; i < n; i++) {
         const uint64_t row = g->pairing.rows[i];
         if (row != next_row + 1) {
             bits |= 1U << i % 8;
-            fp_archive_varint(breaks, row ? 1 + fp_zig(row - 1 - next_row) : 0);
+            fp_buf_varint(breaks, row ? 1 + fp_zig(row - 1 - next_row) : 0);
         }
         if (row) next_row = row;
         if (i % 8 == 7 || i + 1 == n) {
-            fp_archive_byte(out, (uint8_t)bits);
+            fp_buf_byte(out, (uint8_t)bits);
             bits = 0;
         }
     }
     fp_buf_put(out, breaks->p, breaks->n);
     for (uint32_t i = 0; i < n; i++) {
-        fp_archive_byte(out, (uint8_t)(g->code[i] - expected_code(g, i, &last)));
+        fp_buf_byte(out, (uint8_t)(g->code[i] - expected_code(g, i, &last)));
         pass(g, i, g->code[i], &last);
     }
 }
@@ -205,7 +205,7 @@ int fp_archive_pairs_open(struct fp_archive_pairs *g, const struct fp_archive_cu
     for (uint32_t i = 0; i < g->pairing.n; i++) {
         const uint8_t code = (uint8_t)(*own.p++ + expected_code(g, i, &last));
         pass(g, i, code, &last);
-        fp_archive_byte(out, code);
+        fp_buf_byte(out, code);
     }
     g->code = out->p;
     return 0;
@@ -279,13 +279,13 @@ int fp_archive_pairs_diff(struct fp_archive_pairs *g, uint32_t s, struct fp_arch
     int status = take_base(g, s, base, &theirs);
     if (!status) status = fp_archive_take_column(own, s < FP_GRAPH_STREAMS ? FP_DIFF_NUMBERS : FP_DIFF_VALUES, &mine);
     if (is_sum(s)) fp_archive_add_up(&mine);
-    if (!status && mine.divisor) fp_archive_varint(out, mine.divisor);
+    if (!status && mine.divisor) fp_buf_varint(out, mine.divisor);
     for (uint32_t i = 0; i < g->pairing.n && !status; i++) {
         for (unsigned k = 0; k < g->numbers[g->code[i]] && !status; k++) {
             if (n == mine.n) status = FP_E_MALFORMED;
             if (status) break;
             const uint64_t number = mine.v[n++], miss = number - expected(g, s, &theirs, i, k, &before);
-            fp_archive_varint(g->pairing.rows[i] ? paired : out, fp_zig(miss));
+            fp_buf_varint(g->pairing.rows[i] ? paired : out, fp_zig(miss));
             go_on(g, s, i, number, &before);
         }
     }
@@ -313,7 +313,7 @@ int fp_archive_pairs_undiff(struct fp_archive_pairs *g, uint32_t s, struct fp_ar
             if (values)
                 fp_buf_put(out, &value, sizeof value);
             else
-                fp_archive_varint(out, is_sum(s) ? fp_zig(number - before.number) : number);
+                fp_buf_varint(out, is_sum(s) ? fp_zig(number - before.number) : number);
             go_on(g, s, i, number, &before);
             if (from->bad) status = FP_E_MALFORMED;
         }

@@ -49,11 +49,11 @@ static struct target *target_of(struct fp_archive_graph *s, uint32_t callee) {
 /* ---- encoding ----------------------------------------------------------- */
 
 static inline void put(struct fp_archive_encoder *e, uint32_t stream, uint64_t v) {
-    fp_archive_varint(&e->streams[stream], v);
+    fp_buf_varint(&e->streams[stream], v);
 }
 
 static inline void put_delta(struct fp_archive_encoder *e, uint32_t stream, uint64_t *last, uint64_t v) {
-    fp_archive_varint(&e->streams[stream], fp_zig(v - *last));
+    fp_buf_varint(&e->streams[stream], fp_zig(v - *last));
     *last = v;
 }
 
@@ -100,7 +100,7 @@ int fp_archive_graph_put(struct fp_archive_encoder *e, const struct fp_batch *b,
             code |= FP_GRAPH_ROW_VALUES;
             valued = 1;
         }
-        fp_archive_byte(&e->streams[FP_GRAPH_S_KIND], (uint8_t)code);
+        fp_buf_byte(&e->streams[FP_GRAPH_S_KIND], (uint8_t)code);
         if (code & FP_GRAPH_ROW_FUNCTION) put_delta(e, FP_GRAPH_S_FUNCTION, &s->function, b->function[i]);
         if (code & FP_GRAPH_ROW_FILE) put_delta(e, FP_GRAPH_S_FILE, &s->file, b->file[i]);
         if (kind != FP_BLOCK) {

@@ -1,4 +1,4 @@
-/* archive/io.h - reads and writes the byte streams of a payload, mostly varints.
+/* archive/io.h - reads the byte streams of a payload, mostly varints.
  * Private to the archive's C files. */
 #pragma once
 
@@ -26,15 +26,10 @@ static inline uint64_t fp_archive_cur_varint(struct fp_archive_cur *c) {
         }
     }
     uint64_t v = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-        if (c->p == c->end) break;
-        uint8_t byte = *c->p++;
-        if (shift == 63 && byte > 1) break;
-        v |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) return v;
-    }
-    c->bad = 1;
-    return 0;
+    const int n = fp_wire_read_long(c->p, c->end, &v);
+    c->bad |= n <= 0;
+    c->p = n > 0 ? c->p + n : c->end;
+    return v;
 }
 
 static inline uint32_t fp_archive_cur_u32(struct fp_archive_cur *c) {
@@ -47,15 +42,4 @@ static inline uint8_t fp_archive_cur_byte(struct fp_archive_cur *c) {
     if (FP_LIKELY(c->p < c->end)) return *c->p++;
     c->bad = 1;
     return 0;
-}
-
-/* Appends a varint; a failed allocation sets `failed`. */
-static inline void fp_archive_varint(struct fp_buf *b, uint64_t v) {
-    if (FP_UNLIKELY(b->cap - b->n < 10) && fp_buf_reserve(b, 10)) return;
-    b->n = (size_t)(fp_varint(b->p + b->n, v) - b->p);
-}
-
-static inline void fp_archive_byte(struct fp_buf *b, uint8_t v) {
-    if (FP_UNLIKELY(b->cap == b->n) && fp_buf_reserve(b, 1)) return;
-    b->p[b->n++] = v;
 }

@@ -22,7 +22,7 @@ void fp_archive_stacks_free(struct fp_archive_stacks *s) {
 }
 
 static inline void put_delta(struct fp_buf *stream, uint64_t *last, uint64_t v) {
-    fp_archive_varint(stream, fp_zig(v - *last));
+    fp_buf_varint(stream, fp_zig(v - *last));
     *last = v;
 }
 
@@ -197,16 +197,16 @@ int fp_archive_enc_flush(struct fp_archive_enc *pub, struct fp_buf *out) {
                  : pub->view == FP_STACKS ? fp_archive_stacks_flush(e)
                                           : fp_archive_graph_flush(e);
     if (status) return status;
-    fp_archive_byte(out, (uint8_t)pub->view);
-    fp_archive_varint(out, e->n_runs);
+    fp_buf_byte(out, (uint8_t)pub->view);
+    fp_buf_varint(out, e->n_runs);
     for (uint32_t i = 0; i < e->n_runs; i++) {
-        fp_archive_varint(out, e->runs[i].part);
-        fp_archive_varint(out, e->runs[i].rows);
-        fp_archive_varint(out, e->runs[i].n_values);
-        fp_archive_varint(out, e->runs[i].positions);
+        fp_buf_varint(out, e->runs[i].part);
+        fp_buf_varint(out, e->runs[i].rows);
+        fp_buf_varint(out, e->runs[i].n_values);
+        fp_buf_varint(out, e->runs[i].positions);
     }
-    fp_archive_varint(out, e->n_streams);
-    for (uint32_t i = 0; i < e->n_streams; i++) fp_archive_varint(out, e->streams[i].n);
+    fp_buf_varint(out, e->n_streams);
+    for (uint32_t i = 0; i < e->n_streams; i++) fp_buf_varint(out, e->streams[i].n);
     for (uint32_t i = 0; i < e->n_streams; i++) {
         fp_buf_put(out, e->streams[i].p, e->streams[i].n);
         e->streams[i].n = 0;

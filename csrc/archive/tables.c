@@ -51,16 +51,16 @@ static uint32_t input_of(struct fp_archive_ids *ids, uint32_t own) {
 int fp_archive_tables_write(const struct fp_model *m, uint32_t *from, uint32_t forgotten, struct fp_buf *out) {
     const struct fp_strings *s = &m->strings;
     if (forgotten > FP_NO_ID - m->stacks.n) return FP_E_OVERFLOW;
-    fp_archive_varint(out, from[0]);
-    fp_archive_varint(out, s->n - from[0]);
-    for (uint32_t i = from[0]; i < s->n; i++) fp_archive_varint(out, s->start[i + 1] - s->start[i]);
+    fp_buf_varint(out, from[0]);
+    fp_buf_varint(out, s->n - from[0]);
+    for (uint32_t i = from[0]; i < s->n; i++) fp_buf_varint(out, s->start[i + 1] - s->start[i]);
     fp_buf_put(out, s->bytes + s->start[from[0]], (size_t)(s->start[s->n] - s->start[from[0]]));
     from[0] = s->n;
     for (unsigned k = 0; k < FP_ARCHIVE_TABLES - 1; k++) {
         const struct fp_table *t = fp_archive_table_of((struct fp_model *)m, k);
         const uint32_t first = from[k + 1], before = k + 1 == FP_T_STACKS ? forgotten : 0;
-        fp_archive_varint(out, first + before);
-        fp_archive_varint(out, t->n - first);
+        fp_buf_varint(out, first + before);
+        fp_buf_varint(out, t->n - first);
         uint32_t at = 0;
         for (const uint8_t *word = shapes[k]; *word != FP_SHAPE_END; word++) {
             uint64_t last = 0;
@@ -68,7 +68,7 @@ int fp_archive_tables_write(const struct fp_model *m, uint32_t *from, uint32_t f
                 const uint32_t *row = fp_table_row(t, i) + at;
                 uint64_t v = *word == FP_SHAPE_WIDE ? fp_words_u64(row) : *row;
                 if (before && v && fp_archive_target_of(*word, k + 1) == FP_T_STACKS) v += before;
-                fp_archive_varint(out, fp_zig(v - last));
+                fp_buf_varint(out, fp_zig(v - last));
                 last = v;
             }
             at += *word == FP_SHAPE_WIDE ? 2 : 1;

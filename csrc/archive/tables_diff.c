@@ -266,7 +266,7 @@ static void put_new(const struct lists *d, unsigned t) {
         size_t n;
         for (uint32_t i = 0; i < l->n_new; i++) {
             fp_string(&d->own->strings, l->of_new[i], &n);
-            fp_archive_varint(out, n);
+            fp_buf_varint(out, n);
         }
         for (uint32_t i = 0; i < l->n_new; i++) {
             const uint8_t *p = fp_string(&d->own->strings, l->of_new[i], &n);
@@ -278,7 +278,7 @@ static void put_new(const struct lists *d, unsigned t) {
     for (uint32_t i = 0; i < l->n_new; i++, row += width_of(l)) {
         uint32_t at = 0;
         for (const uint8_t *word = shapes[t - 1]; *word != FP_SHAPE_END; at += *word++ == FP_SHAPE_WIDE ? 2 : 1)
-            fp_archive_varint(out, *word == FP_SHAPE_WIDE ? fp_words_u64(row + at) : row[at]);
+            fp_buf_varint(out, *word == FP_SHAPE_WIDE ? fp_words_u64(row + at) : row[at]);
     }
 }
 
@@ -321,7 +321,7 @@ static int put_list(struct lists *d, unsigned t) {
         guess(d, t, 1);
         leaf_first = n_right(d, l) > right;
         if (!leaf_first) guess(d, t, 0);
-        fp_archive_byte(out, (uint8_t)leaf_first);
+        fp_buf_byte(out, (uint8_t)leaf_first);
     }
     for (uint32_t i = 1; i < l->n; i++) {
         const uint32_t tag = l->tags[i];
@@ -331,12 +331,12 @@ static int put_list(struct lists *d, unsigned t) {
             continue;
         }
         const uint64_t code = code_of(l, i);
-        fp_archive_varint(out, run);
-        fp_archive_varint(out, code);
+        fp_buf_varint(out, run);
+        fp_buf_varint(out, code);
         run = 0;
         if (place_by_code(l, i, code) || l->tags[i] != tag) return FP_E_MALFORMED;
     }
-    if (run) fp_archive_varint(out, run);
+    if (run) fp_buf_varint(out, run);
     put_new(d, t);
     return 0;
 }
@@ -346,7 +346,7 @@ static int diff(void *arg) {
     FP_TRY(open_lists(d, 0));
     FP_TRY(open_model(d->p, d->nbytes, 1, &d->own, &d->own_ids));
     FP_TRY(find(d));
-    for (unsigned t = 0; t < FP_ARCHIVE_TABLES; t++) fp_archive_varint(d->out, d->of[t].n - 1);
+    for (unsigned t = 0; t < FP_ARCHIVE_TABLES; t++) fp_buf_varint(d->out, d->of[t].n - 1);
     for (unsigned k = 0; k < FP_ARCHIVE_TABLES; k++) FP_TRY(put_list(d, order[k]));
     put_stacks(d);
     return FP_DONE;
@@ -430,7 +430,7 @@ static void put_strings(const struct lists *d) {
             size_t n = is_new(tag) ? (size_t)(l->new_text[k + 1] - l->new_text[k]) : 0;
             const uint8_t *p = is_new(tag) ? l->new_text[k] : fp_string(&d->base->strings, k, &n);
             if (!bytes)
-                fp_archive_varint(d->out, n);
+                fp_buf_varint(d->out, n);
             else
                 fp_buf_put(d->out, p, n);
         }
@@ -446,7 +446,7 @@ static int put_column(const struct lists *d, unsigned t, uint8_t word, uint32_t 
             v = own_id(to, reference(l, i, at));
             if (!v) return FP_E_MALFORMED;
         }
-        fp_archive_varint(out, fp_zig(v - last));
+        fp_buf_varint(out, fp_zig(v - last));
         last = v;
     }
     return 0;
@@ -468,8 +468,8 @@ static int undiff(void *arg) {
     for (unsigned k = 0; k < FP_ARCHIVE_TABLES; k++) FP_TRY(take_list(d, order[k], &c));
     if (c.p != c.end) return FP_E_MALFORMED;
     for (unsigned t = 0; t < FP_ARCHIVE_TABLES; t++) {
-        fp_archive_varint(d->out, 1);
-        fp_archive_varint(d->out, d->of[t].n - 1);
+        fp_buf_varint(d->out, 1);
+        fp_buf_varint(d->out, d->of[t].n - 1);
         if (t == FP_T_STRINGS) {
             put_strings(d);
             continue;

@@ -37,7 +37,7 @@ struct bit_out {
 
 /* Writes whole bytes. */
 static void bits_flush(struct bit_out *o) {
-    for (; o->n >= 8; o->n -= 8, o->acc >>= 8) fp_archive_byte(o->b, (uint8_t)o->acc);
+    for (; o->n >= 8; o->n -= 8, o->acc >>= 8) fp_buf_byte(o->b, (uint8_t)o->acc);
 }
 
 static inline void bits_put(struct bit_out *o, uint64_t v, unsigned n) {
@@ -162,11 +162,11 @@ static void normalize(const uint32_t *count, uint32_t n_symbols, uint16_t *freq)
 static void write_table(struct fp_buf *out, const uint16_t *freq, uint32_t n_symbols) {
     uint32_t used = 0, next = 0;
     for (uint32_t s = 0; s < n_symbols; s++) used += freq[s] != 0;
-    fp_archive_varint(out, used);
+    fp_buf_varint(out, used);
     for (uint32_t s = 0; s < n_symbols; s++) {
         if (!freq[s]) continue;
-        fp_archive_varint(out, s - next);
-        fp_archive_varint(out, freq[s]);
+        fp_buf_varint(out, s - next);
+        fp_buf_varint(out, freq[s]);
         next = s + 1;
     }
 }
@@ -378,7 +378,7 @@ static void use_tables(struct fp_archive_time_enc *w, int hashed, uint32_t n_key
 static void choose(struct fp_archive_time_enc *w, int hashed, uint32_t n, uint32_t n_keys, uint32_t most,
                    struct fp_buf *out) {
     if (n < LEAST_ROWS) { /* the arrays below are large, chunks may be small */
-        fp_archive_varint(out, 0);
+        fp_buf_varint(out, 0);
         return;
     }
     struct choice *choices = fp_scratch((size_t)n_keys + 1, sizeof *choices);
@@ -415,13 +415,13 @@ static void choose(struct fp_archive_time_enc *w, int hashed, uint32_t n, uint32
     }
     fp_array_room(&w->hist, &w->cap_tables, (uint64_t)w->n_models + n_choices, FP_TIME_SYMBOLS * sizeof *w->hist);
     memset(w->hist + (size_t)w->n_models * FP_TIME_SYMBOLS, 0, (size_t)n_choices * FP_TIME_SYMBOLS * sizeof *w->hist);
-    fp_archive_varint(out, n_choices);
+    fp_buf_varint(out, n_choices);
     uint32_t next = 0;
     memset(w->start, 0, (size_t)n_keys * sizeof *w->start);
     for (uint32_t c = 0; c < n_choices; c++) {
         uint32_t k = choices[c].key;
         w->start[k] = w->n_models++;
-        fp_archive_varint(out, k - next);
+        fp_buf_varint(out, k - next);
         next = k + 1;
     }
     if (n_choices) use_tables(w, hashed, n_keys);
@@ -500,16 +500,16 @@ static void encode(struct fp_archive_time_enc *w, const uint64_t *time, const ui
     count_steps(&w->steps, time, thread, n);
     uint64_t q = find_step(&w->steps, time, n, &jitter), limits[2];
     find_limits(&w->steps, time, thread, q, limits);
-    fp_archive_varint(tables, time[0]);
-    fp_archive_varint(tables, q);
-    fp_archive_byte(tables, (uint8_t)jitter);
-    fp_archive_varint(tables, limits[0]);
-    fp_archive_varint(tables, limits[1]);
+    fp_buf_varint(tables, time[0]);
+    fp_buf_varint(tables, q);
+    fp_buf_byte(tables, (uint8_t)jitter);
+    fp_buf_varint(tables, limits[0]);
+    fp_buf_varint(tables, limits[1]);
     struct bit_out raw = {bits, 0, 0};
     symbolize(w, time, key, thread, n, at, q, jitter, limits, &raw);
     if (w->is_single) w->n_cells = n; /* count_row did not count */
     bits_flush(&raw);
-    if (raw.n) fp_archive_byte(bits, (uint8_t)raw.acc);
+    if (raw.n) fp_buf_byte(bits, (uint8_t)raw.acc);
     use_pools(w);
     choose(w, 0, n, n_keys, FP_TIME_TABLES / 2, tables);
     choose(w, 1, n, N_HASHED, FP_TIME_TABLES / 2, tables);

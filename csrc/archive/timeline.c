@@ -181,7 +181,7 @@ static void reserve_keys(struct fp_archive_timeline *s, uint32_t rows) {
 
 static void end_run(struct fp_archive_encoder *e) {
     struct fp_archive_timeline *s = e->timeline;
-    if (s->run_rows) fp_archive_varint(&e->streams[S_RUN], s->run_rows);
+    if (s->run_rows) fp_buf_varint(&e->streams[S_RUN], s->run_rows);
     s->run_rows = 0;
 }
 
@@ -208,11 +208,11 @@ static void put_function(struct fp_archive_encoder *e, struct timeline_thread *t
     if (leaves) {
         uint8_t tail = op == FP_OP_TAIL_EXIT;
         if (t->sp && t->stack[t->sp - 1] == id) {
-            fp_archive_byte(code, C_EXIT + tail);
+            fp_buf_byte(code, C_EXIT + tail);
             t->sp--;
             explicit = 0;
         } else {
-            fp_archive_byte(code, (uint8_t)(C_EXIT_OF + tail));
+            fp_buf_byte(code, (uint8_t)(C_EXIT_OF + tail));
             leave_deeper(t, id);
         }
     } else {
@@ -222,19 +222,19 @@ static void put_function(struct fp_archive_encoder *e, struct timeline_thread *t
         s->entered[id] ^= other;
         for (uint32_t rank = 0; rank < RANKS; rank++) {
             if (known->function[rank] != id) continue;
-            fp_archive_byte(code, (uint8_t)((other ? C_ENTER_OTHER : C_ENTER) + rank));
+            fp_buf_byte(code, (uint8_t)((other ? C_ENTER_OTHER : C_ENTER) + rank));
             to_front(known, rank, id);
             explicit = 0;
             break;
         }
         if (explicit) {
-            fp_archive_byte(code, (uint8_t)(C_ENTER_NEW + other));
+            fp_buf_byte(code, (uint8_t)(C_ENTER_NEW + other));
             to_front_new(known, id);
         }
         push(t, id);
     }
     if (explicit) {
-        fp_archive_varint(&e->streams[S_FUNCTION], fp_zig((uint64_t)id - s->explicit_function));
+        fp_buf_varint(&e->streams[S_FUNCTION], fp_zig((uint64_t)id - s->explicit_function));
         s->explicit_function = id;
     }
 }
@@ -243,17 +243,17 @@ static void put_event(struct fp_archive_encoder *e, struct timeline_thread *t, c
     struct fp_archive_timeline *s = e->timeline;
     uint32_t op = b->op[i];
     uint64_t aux = b->aux[i];
-    fp_archive_byte(&e->streams[S_CODE], (uint8_t)(C_EVENT + op - FP_OP_ARGUMENT));
+    fp_buf_byte(&e->streams[S_CODE], (uint8_t)(C_EVENT + op - FP_OP_ARGUMENT));
     if (op == FP_OP_ARGUMENT) {
         touch(s, t->function);
-        fp_archive_varint(&e->streams[S_ARGUMENT], fp_zig(aux - s->argument[t->function]));
+        fp_buf_varint(&e->streams[S_ARGUMENT], fp_zig(aux - s->argument[t->function]));
         s->argument[t->function] = aux;
     } else if (op == FP_OP_BUFFER) {
-        fp_archive_varint(&e->streams[S_BUFFER], fp_zig(aux - s->wall));
+        fp_buf_varint(&e->streams[S_BUFFER], fp_zig(aux - s->wall));
         s->wall = aux;
     } else {
-        if (op == FP_OP_TYPED) fp_archive_varint(&e->streams[S_EVENT], b->function[i]);
-        fp_archive_varint(&e->streams[S_EVENT], (uint32_t)aux);
+        if (op == FP_OP_TYPED) fp_buf_varint(&e->streams[S_EVENT], b->function[i]);
+        fp_buf_varint(&e->streams[S_EVENT], (uint32_t)aux);
         fp_buf_put(&e->streams[S_PAYLOAD], fp_batch_bytes(b, aux), (uint32_t)aux);
         e->pub.nbytes += (uint32_t)aux;
     }
@@ -270,8 +270,8 @@ int fp_archive_timeline_put(struct fp_archive_encoder *e, const struct fp_batch 
         fp_array_zeroed(&s->threads, &s->threads_cap, (uint64_t)thread + 1, sizeof *s->threads);
         if (!s->run_rows || thread != s->thread || b->cpu[i] != s->cpu) {
             end_run(e);
-            fp_archive_varint(&e->streams[S_RUN], fp_zig((uint64_t)thread - s->thread));
-            fp_archive_varint(&e->streams[S_RUN], fp_zig((uint64_t)b->cpu[i] - s->cpu));
+            fp_buf_varint(&e->streams[S_RUN], fp_zig((uint64_t)thread - s->thread));
+            fp_buf_varint(&e->streams[S_RUN], fp_zig((uint64_t)b->cpu[i] - s->cpu));
             s->thread = thread;
             s->cpu = b->cpu[i];
             if (thread >= s->n_threads) s->n_threads = thread + 1;

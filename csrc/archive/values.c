@@ -31,12 +31,12 @@ void fp_archive_values_pack(struct fp_buf *stream) {
         divisor = a;
     }
     if (!divisor || divisor >> 63) divisor = 1;
-    fp_archive_varint(stream, divisor);
+    fp_buf_varint(stream, divisor);
     for (size_t i = 0; i < n; i++) {
         uint64_t v = fp_u64(stream->p + 8 * i);
         if (divisor > 1) v = (uint64_t)((int64_t)v / (int64_t)divisor);
         uint64_t zig = fp_zig(v);
-        fp_archive_varint(stream, v == last ? 0 : zig == UINT64_MAX ? 1 + fp_zig(last) : 1 + zig);
+        fp_buf_varint(stream, v == last ? 0 : zig == UINT64_MAX ? 1 + fp_zig(last) : 1 + zig);
         last = v;
     }
     stream->n -= raw;

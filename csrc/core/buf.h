@@ -46,6 +46,16 @@ static inline uint8_t *fp_varint(uint8_t *to, uint64_t v) {
     return to;
 }
 
+/* Append a varint, or a byte. */
+static inline void fp_buf_varint(struct fp_buf *b, uint64_t v) {
+    if (FP_UNLIKELY(b->cap - b->n < 10) && fp_buf_reserve(b, 10)) return;
+    b->n = (size_t)(fp_varint(b->p + b->n, v) - b->p);
+}
+static inline void fp_buf_byte(struct fp_buf *b, unsigned v) {
+    if (FP_UNLIKELY(b->cap == b->n) && fp_buf_reserve(b, 1)) return;
+    b->p[b->n++] = (uint8_t)v;
+}
+
 /* Reads a number that fp_varint wrote, so it is complete; returns its end.  For untrusted bytes use core/wire.h. */
 static inline const uint8_t *fp_varint_read(const uint8_t *p, uint64_t *v) {
     uint64_t byte = *p++, found = byte & 127;

@@ -26,9 +26,7 @@ void fp_own_stacks_begin(struct fp_own_stacks *s, const struct fp_model *m) {
 uint32_t fp_own_stacks_make(struct fp_own_stacks *s, struct fp_model *m, uint32_t number) {
     const uint32_t first = s->n_made;
     uint32_t own = number;
-    for (; !s->at[own].node; own = s->at[own].caller) {
-        FP_PUSH(s->made, s->n_made, s->cap_made) = own;
-    }
+    for (; !s->at[own].node; own = s->at[own].caller) FP_PUSH(s->made, s->n_made, s->cap_made) = own;
     uint32_t node = s->at[own].node - 1;
     for (uint32_t i = s->n_made; i-- > first;) {
         struct fp_own_stack *one = &s->at[s->made[i]];

@@ -60,6 +60,13 @@ int fp_wire_read(struct fp_wire *m, const struct fp_wire_schema *schema, void *t
     return kind;
 }
 
+const uint8_t *fp_wire_all(struct fp_wire m, const struct fp_wire_schema *schema, void *to, uint64_t *unknown) {
+    struct fp_wire_field f;
+    int kind;
+    while ((kind = fp_wire_read(&m, schema, to, &f, unknown)) > 0) continue;
+    return kind ? m.p : NULL;
+}
+
 int fp_wire_put_number(struct fp_buf *b, uint32_t number, uint64_t v) {
     if (fp_buf_reserve(b, FP_WIRE_HEAD)) return FP_E_NOMEM;
     uint8_t *to = fp_varint(b->p + b->n, FP_WIRE_TAG((uint64_t)number, FP_WIRE_VARINT));
@@ -96,4 +103,10 @@ int fp_wire_end(struct fp_buf *b, size_t mark) {
     }
     fp_varint(b->p + mark - 1, n);
     return 0;
+}
+
+int fp_wire_put_numbers(struct fp_buf *b, uint32_t number, const uint64_t *numbers, uint32_t n) {
+    const size_t mark = fp_wire_begin(b, number);
+    for (uint32_t i = 0; i < n; i++) fp_wire_put_nonzero(b, i + 1, numbers[i]);
+    return fp_wire_end(b, mark);
 }

@@ -148,6 +148,9 @@ int fp_wire_store(const struct fp_wire_schema *schema, void *to, struct fp_wire_
 int fp_wire_read(struct fp_wire *m, const struct fp_wire_schema *schema, void *to, struct fp_wire_field *f,
                  uint64_t *unknown);
 
+/* fp_wire_read to the end of a message; fields without a place are skipped.  NULL, or the field that is broken. */
+const uint8_t *fp_wire_all(struct fp_wire m, const struct fp_wire_schema *schema, void *to, uint64_t *unknown);
+
 /* The numbers in all fields `number` of a message. */
 struct fp_wire_list {
     struct fp_wire rest, now;
@@ -268,3 +271,11 @@ int fp_wire_put_bytes(struct fp_buf *b, uint32_t number, const void *p, size_t n
  * any time since the buffer was made. */
 size_t fp_wire_begin(struct fp_buf *b, uint32_t number);
 int fp_wire_end(struct fp_buf *b, size_t mark);
+
+/* cffi-end */
+
+/* A field whose content is a message of n numbers, its fields 1 to n, without those that are 0. */
+int fp_wire_put_numbers(struct fp_buf *b, uint32_t number, const uint64_t *numbers, uint32_t n);
+#define FP_WIRE_PUT(b, number, ...)                                 \
+    fp_wire_put_numbers(b, number, (const uint64_t[]){__VA_ARGS__}, \
+                        sizeof(const uint64_t[]){__VA_ARGS__} / sizeof(uint64_t))

@@ -98,9 +98,7 @@ void fp_firefox_keep(struct fp_firefox_read *r, uint32_t column, const int64_t *
     struct fp_firefox_table *t = &r->tables[r->table];
     struct fp_buf *b = &t->kept[column];
     const uint64_t at = (uint64_t)r->table * FP_FIREFOX_COLUMNS + column;
-    if (!b->n && n) {
-        FP_PUSH(r->dirty, r->n_dirty, r->scan.cap_dirty) = at;
-    }
+    if (!b->n && n) FP_PUSH(r->dirty, r->n_dirty, r->scan.cap_dirty) = at;
     while (n) {
         const size_t had = (b->n - t->blocks[column]) / sizeof *v, more = n < BLOCK - had ? n : BLOCK - had;
         reserve(b, more * sizeof *v + sizeof(struct block_head));

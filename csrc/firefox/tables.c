@@ -202,9 +202,8 @@ static uint32_t frames_of(struct fp_firefox *w, uint32_t frame) {
     int64_t place;
     place_of(w, row, &library, &place);
     uint32_t n = 0, first = 0, depth = 0;
-    for (uint32_t line = row[FP_FRAME_LINES]; line; line = fp_table_row(&m->lines, line)[FP_LINE_OUTER]) {
+    for (uint32_t line = row[FP_FRAME_LINES]; line; line = fp_table_row(&m->lines, line)[FP_LINE_OUTER])
         FP_PUSH(w->above, n, w->cap_above) = line;
-    }
     if (!n) return new_frame(w, 0, fp_frame_name(m, frame, &w->text), library, place, -1, 0);
     while (n) {
         const uint32_t *line = fp_table_row(&m->lines, w->above[--n]);
@@ -240,9 +239,8 @@ uint32_t fp_firefox_stack(struct fp_firefox *w, uint32_t stack) {
     w->n_emptied = m->n_emptied;
     fp_array_zeroed(&w->stack_of, &w->cap_stack_of, m->stacks.n, sizeof *w->stack_of);
     uint32_t n = 0, node = stack;
-    for (; node && !w->stack_of[node]; node = fp_table_row(&m->stacks, node)[FP_STACK_PARENT]) {
+    for (; node && !w->stack_of[node]; node = fp_table_row(&m->stacks, node)[FP_STACK_PARENT])
         FP_PUSH(w->nodes, n, w->cap_nodes) = node;
-    }
     for (uint32_t prefix = node ? w->stack_of[node] : 0; n; prefix = w->stack_of[node]) {
         node = w->nodes[--n];
         w->stack_of[node] = add_node(w, node, prefix);

@@ -169,9 +169,8 @@ static int pool(struct fp_jfr_reader *r, struct fp_window *in, struct fp_err *er
     uint64_t id, n;
     const uint8_t *end = bound(r, in), *p = fp_jfr_number(r, in->p + in->pos, end, 8, &id);
     const uint64_t at = in->base + in->pos;
-    if (!p || !(p = fp_jfr_number(r, p, end, 4, &n))) {
+    if (!p || !(p = fp_jfr_number(r, p, end, 4, &n)))
         return is_all(r, in) ? fp_fail(err, FP_E_MALFORMED, at, "a checkpoint ends within a pool") : FP_MORE;
-    }
     if (n > r->constants.limit - at) {
         return fp_fail_got(err, FP_E_MALFORMED, at, "the number of constants", FP_GOT_UNSIGNED, n,
                            "up to %, the bytes left", r->constants.limit - at);

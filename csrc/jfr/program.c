@@ -183,9 +183,7 @@ const struct fp_jfr_program *fp_jfr_program_of(struct fp_jfr_reader *r, uint32_t
     struct fp_jfr_want scratch[16];
     c.wants = fp_jfr_wants(t, &c.n_wants, scratch);
     r->programs.barrier = r->programs.n_ops;
-    if (t->primitive) {
-        compile_primitive(&c, t->primitive, t->role == FP_JFR_TEXT ? 0 : NO_SLOT, 0);
-    }
+    if (t->primitive) compile_primitive(&c, t->primitive, t->role == FP_JFR_TEXT ? 0 : NO_SLOT, 0);
     for (uint32_t i = 0; i < t->n_fields && !c.what && !c.is_full; i++) {
         const struct fp_jfr_field *field = &r->metadata.fields[t->field + i];
         const int is_first_text = t->role == FP_JFR_TEXT && !c.wants && !i;

@@ -211,9 +211,7 @@ static int has_all_methods(const struct fp_jfr_reader *r) {
 
 /* Whether a stack has the same methods as in the last chunk that had it. */
 static int has_same_methods(struct fp_jfr_reader *r, const struct fp_jfr_memo *one) {
-    if (r->methods.checked != r->constants.epoch) {
-        fp_jfr_check_methods(r);
-    }
+    if (r->methods.checked != r->constants.epoch) fp_jfr_check_methods(r);
     if (has_all_methods(r) && r->methods.changed <= one->epoch) return 1;
     const uint32_t *row = r->stacks.methods + one->first, *end = row + one->n;
     uint32_t differ = 0;

@@ -14,16 +14,6 @@ void fp_otlp_json_free(struct fp_otlp_json *j) {
 
 /* ---- values ---- */
 
-static void put_byte(struct fp_buf *out, unsigned byte) {
-    fp_buf_reserve(out, 1);
-    out->p[out->n++] = (uint8_t)byte;
-}
-
-static void put_varint(struct fp_buf *out, uint64_t v) {
-    fp_buf_reserve(out, 10);
-    out->n = (size_t)(fp_varint(out->p + out->n, v) - out->p);
-}
-
 /* Parses an integer of up to 64 bits, signed or unsigned, quoted or not.  0 or FP_E_MALFORMED. */
 static int whole(const uint8_t *p, size_t n, uint64_t *v) {
     const int negative = n && *p == '-';
@@ -120,11 +110,11 @@ static int put_number(struct fp_otlp_json *j, const struct fp_otlp_json_field *f
     if (status) return status;
     const int fixed = f->kind == 'x' || f->kind == 'd';
     if (!in_list && !fixed) return fp_wire_put_number(out, f->number, v);
-    if (!in_list) put_byte(out, FP_WIRE_TAG((unsigned)f->number, FP_WIRE_FIXED64));
+    if (!in_list) fp_buf_byte(out, FP_WIRE_TAG((unsigned)f->number, FP_WIRE_FIXED64));
     if (fixed)
         fp_buf_put(out, &v, 8);
     else
-        put_varint(out, v);
+        fp_buf_varint(out, v);
     return 0;
 }
 
@@ -197,7 +187,7 @@ static int open_object(struct fp_otlp_json *j, const struct fp_window *in, struc
     }
     if (is_group(&level)) {
         if (j->n_out + out->n <= j->find) j->found = in->base + in->pos;
-        put_byte(out, FP_WIRE_TAG((unsigned)level.number, 3));
+        fp_buf_byte(out, FP_WIRE_TAG((unsigned)level.number, 3));
     } else {
         note_place(j, in, out);
         level.mark = fp_wire_begin(out, level.number);
@@ -224,7 +214,7 @@ static int open_list(struct fp_otlp_json *j, const struct fp_window *in, struct 
 static void close_level(struct fp_otlp_json *j, struct fp_buf *out) {
     const struct fp_otlp_json_level level = j->levels[--j->depth];
     if (level.mark) fp_wire_end(out, level.mark);
-    if (is_group(&level)) put_byte(out, FP_WIRE_TAG((unsigned)level.number, 4));
+    if (is_group(&level)) fp_buf_byte(out, FP_WIRE_TAG((unsigned)level.number, 4));
     if (j->first_mark != SIZE_MAX && j->depth <= j->first_depth) j->first_mark = SIZE_MAX;
 }
 

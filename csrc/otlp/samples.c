@@ -207,9 +207,7 @@ static int observations(struct fp_otlp_reader *r, struct fp_otlp_cursor *c, stru
     uint32_t n = 0;
     uint64_t v;
     int status;
-    while ((status = fp_wire_next_number(&list, &v)) > 0) {
-        FP_PUSH(c->values, n, c->cap_values) = (int64_t)v;
-    }
+    while ((status = fp_wire_next_number(&list, &v)) > 0) FP_PUSH(c->values, n, c->cap_values) = (int64_t)v;
     if (status) return fp_fail(err, FP_E_MALFORMED, s->at, "a value of a sample is malformed");
     if (n_bytes % 8) return fp_fail(err, FP_E_MALFORMED, s->at, "a timestamp of a sample is malformed");
     if (n_times && n && n_times != n)

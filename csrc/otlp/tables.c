@@ -188,9 +188,8 @@ static int take_scope(struct fp_otlp_reader *r, const struct fp_window *in, cons
 /* Adds a line to r->tables.lines.  0 or FP_E_MALFORMED. */
 static int add_line(struct fp_otlp_reader *r, const struct fp_wire_field *entry) {
     struct fp_otlp_line e = {0};
-    struct fp_wire m = fp_wire_inside(entry);
-    struct fp_wire_field f;
-    if (read_fields(r, &m, FP_OTLP_LINE, &e, &f)) return FP_E_MALFORMED;
+    if (fp_wire_all(fp_wire_inside(entry), &fp_otlp_messages[FP_OTLP_LINE], &e, &r->stats.unknown_fields))
+        return FP_E_MALFORMED;
     FP_PUSH(r->tables.lines, r->tables.n_lines, r->tables.cap_lines) = e;
     return 0;
 }
@@ -304,11 +303,9 @@ static int take_entry(struct fp_otlp_reader *r, const struct fp_window *in, cons
 
 static int value_type(struct fp_otlp_reader *r, const struct fp_window *in, const struct fp_wire_field *entry,
                       struct fp_otlp_value_type *to, struct fp_err *err) {
-    struct fp_wire m = fp_wire_inside(entry);
-    struct fp_wire_field f;
-    uint64_t others = 0; /* 1.8 has a third field, the aggregation */
-    const int kind = fp_wire_read(&m, &fp_otlp_messages[FP_OTLP_VALUE_TYPE], to, &f, &others);
-    return kind ? fp_otlp_bad_entry(r, fp_otlp_offset(in, m.p), "a value type is malformed", err) : 0;
+    /* 1.8 has a third field, the aggregation */
+    const uint8_t *broken = fp_wire_all(fp_wire_inside(entry), &fp_otlp_messages[FP_OTLP_VALUE_TYPE], to, NULL);
+    return broken ? fp_otlp_bad_entry(r, fp_otlp_offset(in, broken), "a value type is malformed", err) : 0;
 }
 
 static int take_profile_list(struct fp_otlp_reader *r, const struct fp_window *in, const struct fp_wire_field *f,

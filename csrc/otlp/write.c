@@ -78,11 +78,6 @@ static void put_scope(struct fp_otlp_writer *w, uint32_t key, uint32_t string, i
     fp_wire_put_bytes(&w->scope, is_name ? 1 : 2, p, n);
 }
 
-static void pack(struct fp_otlp_writer *w, uint32_t id) {
-    fp_buf_reserve(&w->packed, 5);
-    w->packed.n = (size_t)(fp_varint(w->packed.p + w->packed.n, id) - w->packed.p);
-}
-
 /* Divides the labels of a chain among resource, scope and sample. */
 static void put_labels(struct fp_otlp_writer *w, uint32_t label, uint32_t thread, struct fp_otlp_written *done) {
     const struct fp_model *m = w->model;
@@ -99,7 +94,7 @@ static void put_labels(struct fp_otlp_writer *w, uint32_t label, uint32_t thread
     done->link = fp_otlp_put_link(w, trace, span);
     w->resource.n = w->scope.n = 0;
     if (pid) put_key_value(w, &w->resource, 1, keys->process_pid, 0, 0, pid);
-    if (tid) pack(w, fp_otlp_put_label(w, keys->thread_id, 0, tid, 0));
+    if (tid) fp_buf_varint(&w->packed, fp_otlp_put_label(w, keys->thread_id, 0, tid, 0));
     for (uint32_t at = label; at; at = fp_table_row(&m->labels, at)[FP_LABEL_NEXT]) {
         const uint32_t *row = fp_table_row(&m->labels, at);
         const uint32_t key = row[FP_LABEL_KEY], string = row[FP_LABEL_STRING], unit = row[FP_LABEL_UNIT];
@@ -110,7 +105,7 @@ static void put_labels(struct fp_otlp_writer *w, uint32_t label, uint32_t thread
         else if (!unit && begins(m, key, SCOPE))
             put_scope(w, key, string, number);
         else
-            pack(w, fp_otlp_put_label(w, key, string, number, unit));
+            fp_buf_varint(&w->packed, fp_otlp_put_label(w, key, string, number, unit));
     }
 }
 

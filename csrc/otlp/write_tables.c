@@ -140,13 +140,7 @@ static uint32_t function_of(struct fp_otlp_writer *w, uint32_t function) {
         fp_table_intern(&w->out_functions, (uint32_t[]){(uint32_t)name, (uint32_t)system_name, (uint32_t)file, line});
     w->functions[function] = id;
     if (id < before) return id; /* already written for another object */
-    struct fp_buf *to = table(w, FUNCTION);
-    const size_t mark = fp_wire_begin(to, FUNCTION);
-    fp_wire_put_nonzero(to, 1, (uint64_t)name);
-    fp_wire_put_nonzero(to, 2, (uint64_t)system_name);
-    fp_wire_put_nonzero(to, 3, (uint64_t)file);
-    fp_wire_put_nonzero(to, 4, line);
-    fp_wire_end(to, mark);
+    FP_WIRE_PUT(table(w, FUNCTION), FUNCTION, name, system_name, file, line);
     return id;
 }
 
@@ -164,16 +158,14 @@ static void mapping_attributes(struct fp_otlp_writer *w, const uint32_t *row) {
                  {FP_MAPPING_HAS_INLINES, k->has_inlines}};
     struct fp_buf *to = &w->attributes;
     to->n = 0;
-    fp_buf_reserve(to, 50);
     if (build_id) {
         const uint32_t key = is_hex(w->model, build_id, 0) ? k->gnu : k->go;
         const uint32_t id = fp_otlp_put_label(w, key, build_id, 0, 0);
-        to->n = (size_t)(fp_varint(to->p + to->n, id) - to->p);
+        fp_buf_varint(to, id);
     }
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (!(row[FP_MAPPING_FLAGS] & flags[i].flag)) continue;
-        const uint32_t id = put_true(w, flags[i].key);
-        to->n = (size_t)(fp_varint(to->p + to->n, id) - to->p);
+        fp_buf_varint(to, put_true(w, flags[i].key));
     }
 }
 
@@ -214,11 +206,7 @@ static void put_lines(struct fp_otlp_writer *w, uint32_t line, struct fp_buf *to
         words = fp_table_row(&w->model->lines, line);
         line = words[FP_LINE_OUTER];
         if (!function) continue;
-        const size_t mark = fp_wire_begin(to, 3);
-        fp_wire_put_nonzero(to, 1, function);
-        fp_wire_put_nonzero(to, 2, words[FP_LINE_LINE]);
-        fp_wire_put_nonzero(to, 3, words[FP_LINE_COLUMN]);
-        fp_wire_end(to, mark);
+        FP_WIRE_PUT(to, 3, function, words[FP_LINE_LINE], words[FP_LINE_COLUMN]);
     }
 }
 
@@ -269,10 +257,8 @@ uint32_t fp_otlp_put_stack(struct fp_otlp_writer *w, uint32_t node) {
         if (!w->frames[frame]) new_location(w, frame);
     }
     to->n = 0;
-    for (uint32_t at = node; at; at = fp_table_row(&m->stacks, at)[FP_STACK_PARENT]) {
-        fp_buf_reserve(to, 5);
-        to->n = (size_t)(fp_varint(to->p + to->n, w->frames[fp_table_row(&m->stacks, at)[FP_STACK_FRAME]]) - to->p);
-    }
+    for (uint32_t at = node; at; at = fp_table_row(&m->stacks, at)[FP_STACK_PARENT])
+        fp_buf_varint(to, w->frames[fp_table_row(&m->stacks, at)[FP_STACK_FRAME]]);
     const size_t mark = fp_wire_begin(table(w, STACK), STACK);
     fp_wire_put_bytes(table(w, STACK), 1, to->p, to->n);
     fp_wire_end(table(w, STACK), mark);

@@ -156,9 +156,7 @@ int fp_perfetto_snapshot(struct fp_perfetto_read *r, uint32_t seq, struct fp_wir
     struct fp_wire_field f;
     uint64_t primary = 0;
     int status;
-    if (!c->again) {
-        FP_PUSH(c->starts, c->n_snapshots, c->cap_starts) = c->n_points;
-    }
+    if (!c->again) FP_PUSH(c->starts, c->n_snapshots, c->cap_starts) = c->n_points;
     c->n_read++;
     while ((status = fp_wire_read(&snapshot, &of_snapshot, &primary, &f, NULL)) > 0)
         if ((status = take_clock(c, seq, fp_wire_inside(&f)))) return status;

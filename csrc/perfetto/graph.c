@@ -159,9 +159,7 @@ static int take_class_fields(struct fp_perfetto_graph *g, struct fp_wire m) {
     struct fp_wire_list list = fp_wire_list_of(m, &of_class, 6);
     uint64_t id;
     int more;
-    while ((more = fp_wire_list_next(&list, &id)) > 0) {
-        FP_PUSH(g->fields, g->n_fields, g->cap_fields) = id;
-    }
+    while ((more = fp_wire_list_next(&list, &id)) > 0) FP_PUSH(g->fields, g->n_fields, g->cap_fields) = id;
     return more ? FP_E_MALFORMED : 0;
 }
 

@@ -2,10 +2,7 @@
 #include "perfetto/read_private.h"
 
 int fp_perfetto_fields(struct fp_wire m, const struct fp_wire_schema *schema, void *to) {
-    struct fp_wire_field f;
-    int kind;
-    while ((kind = fp_wire_read(&m, schema, to, &f, NULL)) > 0) continue;
-    return kind ? FP_E_MALFORMED : 0;
+    return fp_wire_all(m, schema, to, NULL) ? FP_E_MALFORMED : 0;
 }
 
 int fp_perfetto_part(struct fp_wire *m, uint32_t number, struct fp_wire *part) {

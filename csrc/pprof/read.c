@@ -181,11 +181,11 @@ enum { MAX_TYPES = 1024 };
 
 static int value_type(struct fp_pprof_reader *r, const struct fp_window *in, const struct fp_wire_field *entry,
                       struct fp_pprof_value_type *to, struct fp_err *err) {
-    struct fp_wire m = fp_wire_inside(entry);
-    struct fp_wire_field f;
     *to = (struct fp_pprof_value_type){0};
-    if (!fp_wire_read(&m, &fp_pprof_schema[FP_PPROF_VALUE_TYPE], to, &f, &r->stats.unknown_fields)) return 0;
-    return fp_fail(err, FP_E_MALFORMED, fp_pprof_offset(in, m.p), "a value type is malformed");
+    const uint8_t *broken =
+        fp_wire_all(fp_wire_inside(entry), &fp_pprof_schema[FP_PPROF_VALUE_TYPE], to, &r->stats.unknown_fields);
+    if (!broken) return 0;
+    return fp_fail(err, FP_E_MALFORMED, fp_pprof_offset(in, broken), "a value type is malformed");
 }
 
 /* A malformed one is an error even when lenient: without types the values of samples are meaningless. */
@@ -221,9 +221,8 @@ static int comments(struct fp_pprof_reader *r, const struct fp_window *in, const
     struct fp_wire list = fp_wire_inside(entry);
     uint64_t index;
     int status;
-    while ((status = fp_wire_next_number(&list, &index)) > 0) {
+    while ((status = fp_wire_next_number(&list, &index)) > 0)
         FP_PUSH(r->comments, r->n_comments, r->feed.cap_comments) = index;
-    }
     return status ? fp_pprof_bad_entry(r, fp_pprof_offset(in, list.p), "a comment is malformed", err) : 0;
 }
 

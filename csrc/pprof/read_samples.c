@@ -45,19 +45,9 @@ static int stack_of(struct fp_pprof_reader *r, const struct sample *s, uint32_t 
     }
     if (status) return fp_fail(err, FP_E_MALFORMED, s->at, "a location id of a sample is malformed");
     uint32_t node = 0;
-    while (depth-- > 0) {
-        node = fp_model_stack(r->model, node, r->sample.chain_frames[depth]);
-    }
+    while (depth-- > 0) node = fp_model_stack(r->model, node, r->sample.chain_frames[depth]);
     *stack = r->caches.chain_stacks[chain] = node;
     return 0;
-}
-
-/* Reads a label.  0 or FP_WIRE_BAD. */
-static int read_label(struct fp_pprof_reader *r, const struct fp_wire_field *entry, struct fp_pprof_label *l) {
-    struct fp_wire message = fp_wire_inside(entry);
-    struct fp_wire_field f;
-    *l = (struct fp_pprof_label){0};
-    return fp_wire_read(&message, &fp_pprof_schema[FP_PPROF_LABEL], l, &f, &r->stats.unknown_sample_fields);
 }
 
 /* The label chain of a sample's label fields. */
@@ -75,8 +65,9 @@ static int labels_of(struct fp_pprof_reader *r, const struct sample *s, uint32_t
     struct fp_wire_field f;
     uint32_t count = 0;
     while (fp_wire_next(&message, &fp_pprof_schema[FP_PPROF_SAMPLE], &f) > 0) {
-        fp_array_zeroed(&r->sample.labels, &r->sample.cap_labels, (uint64_t)count + 1, sizeof *r->sample.labels);
-        if (read_label(r, &f, &r->sample.labels[count++]))
+        struct fp_pprof_label *l = FP_AT(r->sample.labels, r->sample.cap_labels, count++);
+        *l = (struct fp_pprof_label){0};
+        if (fp_wire_all(fp_wire_inside(&f), &fp_pprof_schema[FP_PPROF_LABEL], l, &r->stats.unknown_sample_fields))
             return fp_fail(err, FP_E_MALFORMED, s->at, "a label of a sample is malformed");
     }
     uint32_t first = 0; /* the chain is built from its end */

@@ -57,9 +57,7 @@ int fp_pprof_take_mapping(struct fp_pprof_reader *r, const struct fp_window *in,
     int entered =
         enter(r, &r->tables.mapping_ids, m.id, m.at, "a mapping has id 0", "two mappings have the same id", err);
     if (entered <= 0) return entered;
-    uint32_t n = r->tables.mapping_ids.n - 1; /* row 0 of the ids is none */
-    fp_array_zeroed(&r->tables.mappings, &r->tables.cap_mappings, n, sizeof m);
-    r->tables.mappings[n - 1] = m;
+    *FP_AT(r->tables.mappings, r->tables.cap_mappings, r->tables.mapping_ids.n - 2) = m; /* id row 0 is none */
     return 0;
 }
 
@@ -77,10 +75,9 @@ static int refuse_functions_without_id(struct fp_pprof_reader *r, struct fp_err 
 int fp_pprof_take_function(struct fp_pprof_reader *r, const struct fp_window *in, const struct fp_wire_field *entry,
                            struct fp_err *err) {
     struct fp_pprof_function m = {.at = fp_pprof_offset(in, entry->at)};
-    struct fp_wire message = fp_wire_inside(entry);
-    struct fp_wire_field f;
-    if (read_entry(r, &message, FP_PPROF_FUNCTION, &m, &f))
-        return fp_pprof_bad_entry(r, fp_pprof_offset(in, message.p), "a function is malformed", err);
+    const uint8_t *broken =
+        fp_wire_all(fp_wire_inside(entry), &fp_pprof_schema[FP_PPROF_FUNCTION], &m, &r->stats.unknown_fields);
+    if (broken) return fp_pprof_bad_entry(r, fp_pprof_offset(in, broken), "a function is malformed", err);
     uint32_t n = r->tables.function_ids.n;
     if (!m.id && n == 1) { /* perhaps no function has an id */
         n = ++r->tables.n_without_id;
@@ -90,18 +87,7 @@ int fp_pprof_take_function(struct fp_pprof_reader *r, const struct fp_window *in
             enter(r, &r->tables.function_ids, m.id, m.at, ZERO_FUNCTION, "two functions have the same id", err);
         if (entered <= 0) return entered;
     }
-    fp_array_zeroed(&r->tables.functions, &r->tables.cap_functions, n, sizeof m);
-    r->tables.functions[n - 1] = m;
-    return 0;
-}
-
-/* Adds a line to r->tables.lines.  0, or FP_E_MALFORMED: the caller adds the offset. */
-static int take_line(struct fp_pprof_reader *r, const struct fp_wire_field *entry) {
-    struct fp_pprof_line l = {0};
-    struct fp_wire message = fp_wire_inside(entry);
-    struct fp_wire_field f;
-    if (read_entry(r, &message, FP_PPROF_LINE, &l, &f)) return FP_E_MALFORMED;
-    FP_PUSH(r->tables.lines, r->tables.n_lines, r->tables.cap_lines) = l;
+    *FP_AT(r->tables.functions, r->tables.cap_functions, n - 1) = m;
     return 0;
 }
 
@@ -112,29 +98,27 @@ int fp_pprof_take_location(struct fp_pprof_reader *r, const struct fp_window *in
     struct fp_wire_field f;
     int kind;
     while ((kind = read_entry(r, &message, FP_PPROF_LOCATION, &m, &f)) > 0) {
-        if (take_line(r, &f)) {
+        struct fp_pprof_line l = {0};
+        if (fp_wire_all(fp_wire_inside(&f), &fp_pprof_schema[FP_PPROF_LINE], &l, &r->stats.unknown_fields)) {
             r->tables.n_lines = m.first_line;
             return fp_pprof_bad_entry(r, fp_pprof_offset(in, f.at), "a line is malformed", err);
         }
+        FP_PUSH(r->tables.lines, r->tables.n_lines, r->tables.cap_lines) = l;
     }
     m.n_lines = r->tables.n_lines - m.first_line;
     if (kind) return fp_pprof_bad_entry(r, fp_pprof_offset(in, message.p), "a location is malformed", err);
     int entered =
         enter(r, &r->tables.location_ids, m.id, m.at, "a location has id 0", "two locations have the same id", err);
     if (entered <= 0) return entered;
-    uint32_t n = r->tables.location_ids.n - 1;
-    fp_array_zeroed(&r->tables.locations, &r->tables.cap_locations, n, sizeof m);
-    r->tables.locations[n - 1] = m;
+    *FP_AT(r->tables.locations, r->tables.cap_locations, r->tables.location_ids.n - 2) = m;
     return 0;
 }
 
 int fp_pprof_take_string(struct fp_pprof_reader *r, const struct fp_wire_field *entry, struct fp_err *err) {
     if (!r->tables.n_strings && entry->n)
         FP_TRY(fp_pprof_bad_entry(r, r->feed.field_at, "the first string is not empty", err));
-    fp_array_zeroed(&r->tables.strings, &r->tables.cap_strings, (uint64_t)r->tables.n_strings + 1,
-                    sizeof *r->tables.strings);
-    uint32_t id = fp_strings_intern(&r->model->strings, entry->p, entry->n);
-    r->tables.strings[r->tables.n_strings++] = id;
+    const uint32_t id = fp_strings_intern(&r->model->strings, entry->p, entry->n);
+    FP_PUSH(r->tables.strings, r->tables.n_strings, r->tables.cap_strings) = id;
     return 0;
 }
 

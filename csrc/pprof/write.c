@@ -49,12 +49,7 @@ static void put_label(struct fp_pprof_writer *w, uint32_t key, uint32_t string, 
     int64_t key_id = fp_pprof_string(w, key, out);
     int64_t string_id = fp_pprof_string(w, string, out);
     int64_t unit_id = fp_pprof_string(w, unit, out);
-    size_t mark = fp_wire_begin(&w->rest, LABEL);
-    fp_wire_put_nonzero(&w->rest, 1, (uint64_t)key_id);
-    fp_wire_put_nonzero(&w->rest, 2, (uint64_t)string_id);
-    fp_wire_put_nonzero(&w->rest, 3, number);
-    fp_wire_put_nonzero(&w->rest, 4, (uint64_t)unit_id);
-    fp_wire_end(&w->rest, mark);
+    FP_WIRE_PUT(&w->rest, LABEL, key_id, string_id, number, unit_id);
 }
 
 /* Adds the labels of a chain to w->rest. */

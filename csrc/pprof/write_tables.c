@@ -58,13 +58,7 @@ static uint32_t function_id(struct fp_pprof_writer *w, uint32_t function, struct
                                   (uint32_t[]){(uint32_t)name_id, (uint32_t)system_id, (uint32_t)file_id, start_line});
     w->functions[function] = id;
     if (id < before) return id; /* already written for another object */
-    size_t mark = fp_wire_begin(out, FUNCTION);
-    fp_wire_put_nonzero(out, 1, id);
-    fp_wire_put_nonzero(out, 2, (uint64_t)name_id);
-    fp_wire_put_nonzero(out, 3, (uint64_t)system_id);
-    fp_wire_put_nonzero(out, 4, (uint64_t)file_id);
-    fp_wire_put_nonzero(out, 5, start_line);
-    fp_wire_end(out, mark);
+    FP_WIRE_PUT(out, FUNCTION, id, name_id, system_id, file_id, start_line);
     return id;
 }
 
@@ -122,11 +116,7 @@ static void put_location(struct fp_pprof_writer *w, uint32_t id, const uint32_t 
         uint32_t function = words[FP_LINE_FUNCTION] ? function_id(w, words[FP_LINE_FUNCTION], out) : 0;
         line = words[FP_LINE_OUTER];
         if (!function) continue;
-        size_t mark = fp_wire_begin(entry, 4);
-        fp_wire_put_nonzero(entry, 1, function);
-        fp_wire_put_nonzero(entry, 2, words[FP_LINE_LINE]);
-        fp_wire_put_nonzero(entry, 3, words[FP_LINE_COLUMN]);
-        fp_wire_end(entry, mark);
+        FP_WIRE_PUT(entry, 4, function, words[FP_LINE_LINE], words[FP_LINE_COLUMN]);
         if (!fp_table_row(&w->out_functions, function)[2]) seen |= WITHOUT_FILE;
         if (!words[FP_LINE_LINE]) seen |= WITHOUT_LINE;
         if (line) seen |= WITH_INLINES;
@@ -194,18 +184,10 @@ static void put_mapping(struct fp_pprof_writer *w, uint32_t id, struct fp_buf *o
     const int64_t name = file_of(w, row, out);
     const int64_t build_id =
         fp_pprof_string(w, fp_table_row(&w->model->objects, row[FP_MAPPING_OBJECT])[FP_OBJECT_BUILD_ID], out);
-    size_t mark = fp_wire_begin(out, MAPPING);
-    fp_wire_put_nonzero(out, 1, id);
-    fp_wire_put_nonzero(out, 2, fp_words_u64(row + FP_MAPPING_START));
-    fp_wire_put_nonzero(out, 3, fp_words_u64(row + FP_MAPPING_LIMIT));
-    fp_wire_put_nonzero(out, 4, fp_words_u64(row + FP_MAPPING_OFFSET));
-    fp_wire_put_nonzero(out, 5, (uint64_t)name);
-    fp_wire_put_nonzero(out, 6, (uint64_t)build_id);
-    fp_wire_put_nonzero(out, 7, (flags & FP_MAPPING_HAS_FUNCTIONS) != 0);
-    fp_wire_put_nonzero(out, 8, (flags & FP_MAPPING_HAS_FILENAMES) != 0);
-    fp_wire_put_nonzero(out, 9, (flags & FP_MAPPING_HAS_LINES) != 0);
-    fp_wire_put_nonzero(out, 10, (flags & FP_MAPPING_HAS_INLINES) != 0);
-    fp_wire_end(out, mark);
+    FP_WIRE_PUT(out, MAPPING, id, fp_words_u64(row + FP_MAPPING_START), fp_words_u64(row + FP_MAPPING_LIMIT),
+                fp_words_u64(row + FP_MAPPING_OFFSET), name, build_id, (flags & FP_MAPPING_HAS_FUNCTIONS) != 0,
+                (flags & FP_MAPPING_HAS_FILENAMES) != 0, (flags & FP_MAPPING_HAS_LINES) != 0,
+                (flags & FP_MAPPING_HAS_INLINES) != 0);
 }
 
 int fp_pprof_mappings(struct fp_pprof_writer *w, uint32_t program, struct fp_buf *out) {

@@ -153,10 +153,9 @@ static uint32_t frame_of(struct simpleperf_reader *r, const struct chain_entry *
 }
 
 static uint32_t label_of(struct simpleperf_reader *r, struct fp_wire m) {
-    struct fp_wire_field f;
     struct sp_fields v = {0};
     struct fp_strings *s = &r->model->strings;
-    if (!m.p || fp_wire_read(&m, &unwinding, &v, &f, NULL) || !v.error) return 0;
+    if (!m.p || fp_wire_all(m, &unwinding, &v, NULL) || !v.error) return 0;
     const char *e = errors[v.error < sizeof errors / sizeof *errors ? v.error : 1];
     return fp_model_label(r->model, 0, fp_strings_intern(s, "unwinding", 9), fp_strings_intern(s, e, strlen(e)), 0, 0);
 }
@@ -169,8 +168,7 @@ static int take_sample(struct simpleperf_reader *r, struct fp_wire m, struct fp_
     const uint64_t undefined = r->s.undefined;
     while ((more = fp_wire_read(&m, &fields[SAMPLE], &v, &f, NULL)) == FP_WIRE_KNOWN) {
         struct chain_entry e = {0};
-        struct fp_wire inside = fp_wire_inside(&f);
-        if (fp_wire_read(&inside, &entries, &e, &f, NULL)) return bad(r, "a malformed call chain");
+        if (fp_wire_all(fp_wire_inside(&f), &entries, &e, NULL)) return bad(r, "a malformed call chain");
         FP_PUSH(r->stack, n, r->cap_stack) = frame_of(r, &e);
     }
     if (more) return bad(r, "a malformed sample");
@@ -198,7 +196,7 @@ static int take_record(struct simpleperf_reader *r, struct fp_wire m, struct fp_
     if (number == FILE_) return take_file(r, m);
     if (number == META) return take_meta(r, m);
     struct sp_fields v = {0};
-    if (fp_wire_read(&m, &fields[number], &v, &f, NULL)) return bad(r, "a malformed record");
+    if (fp_wire_all(m, &fields[number], &v, NULL)) return bad(r, "a malformed record");
     if (number == THREAD) thread_of(r, v.thread, v.process)->name = intern(r, v.name);
     r->s.lost += v.lost;
     r->s.switches += number == SWITCH;

@@ -105,9 +105,7 @@ static int end_of_line(struct fp_small_json_reader *r, struct fp_window *in, str
 static void end_of_function(struct fp_small_json_reader *r) {
     const int64_t line = r->numbers[LINENO];
     if (line <= 0 || line >= MOST_LINES) return;
-    if (!*FP_AT(r->names, r->cap_names, line) && r->name) {
-        FP_PUSH(r->stacks, r->n, r->cap) = (uint32_t)line;
-    }
+    if (!*FP_AT(r->names, r->cap_names, line) && r->name) FP_PUSH(r->stacks, r->n, r->cap) = (uint32_t)line;
     r->names[line] = r->name;
 }
 

@@ -79,9 +79,7 @@ static void begin_or_end(struct fp_trace_event_read *r, uint32_t thread) {
     struct fp_trace_event *e = &r->event;
     struct fp_trace_event_stack *s = &r->calls.stacks_of[thread];
     uint32_t function = FP_NO_ID; /* of an end its name */
-    if (e->ph == 'B' || e->has_name) {
-        function = e->ph == 'B' ? function_of(r) : name_of(r);
-    }
+    if (e->ph == 'B' || e->has_name) function = e->ph == 'B' ? function_of(r) : name_of(r);
     r->out_of_order |= s->begun && e->ts < s->last && !r->by_time;
     s->begun = 1;
     s->last = e->ts;

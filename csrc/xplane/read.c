@@ -187,14 +187,10 @@ static int take_event(struct xplane_reader *r, const struct fp_wire_field *f, co
 
 /* Keeps a short text of a kind of events until the names of keys are known.  0 or FP_WIRE_BAD. */
 static int take_stat(struct xplane_reader *r, const struct fp_wire_field *f) {
-    struct fp_wire m = fp_wire_inside(f);
-    struct fp_wire_field field;
     struct stat s = {0};
-    int more;
-    while ((more = fp_wire_read(&m, &stat_fields, &s, &field, NULL)) == FP_WIRE_KNOWN) {
-    }
+    if (fp_wire_all(fp_wire_inside(f), &stat_fields, &s, NULL)) return FP_WIRE_BAD;
     const size_t n = s.text.p ? (size_t)(s.text.end - s.text.p) : 0;
-    if (more || (!n && !s.reference) || n > MOST_CATEGORY) return more;
+    if ((!n && !s.reference) || n > MOST_CATEGORY) return 0;
     const uint32_t text = n ? fp_strings_intern(&r->model->strings, s.text.p, n) : 0;
     fp_array_room(&r->pending, &r->cap_pending, (uint64_t)r->n_pending + 1, sizeof *r->pending);
     const uint32_t what = (uint32_t)(what_of(r, r->entry) - r->whats);

@@ -189,11 +189,11 @@ static int take_apart(const uint8_t *p, size_t n, struct chunk *c) {
 }
 
 static void put_together(const struct chunk *c, struct fp_buf *out) {
-    fp_archive_byte(out, c->view);
-    fp_archive_varint(out, c->n_runs);
-    for (uint32_t i = 0; i < 4 * c->n_runs; i++) fp_archive_varint(out, c->runs[i / 4][i % 4]);
-    fp_archive_varint(out, c->n_streams);
-    for (uint32_t i = 0; i < c->n_streams; i++) fp_archive_varint(out, c->streams[i].n);
+    fp_buf_byte(out, c->view);
+    fp_buf_varint(out, c->n_runs);
+    for (uint32_t i = 0; i < 4 * c->n_runs; i++) fp_buf_varint(out, c->runs[i / 4][i % 4]);
+    fp_buf_varint(out, c->n_streams);
+    for (uint32_t i = 0; i < c->n_streams; i++) fp_buf_varint(out, c->streams[i].n);
     for (uint32_t i = 0; i < c->n_streams; i++) fp_buf_put(out, c->streams[i].p, c->streams[i].n);
 }
 
@@ -247,7 +247,7 @@ static void change_stream(struct input *in, struct chunk *c) {
 
 /* Adds a number to each stream: a row, if each row has one in each. */
 static void add_row(struct input *in, struct chunk *c) {
-    for (uint32_t i = 0; i < c->n_streams; i++) fp_archive_varint(&c->streams[i], mostly_below(in, 4));
+    for (uint32_t i = 0; i < c->n_streams; i++) fp_buf_varint(&c->streams[i], mostly_below(in, 4));
     if (c->n_runs) c->runs[c->n_runs - 1][1]++;
 }
 

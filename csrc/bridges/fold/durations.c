@@ -58,9 +58,8 @@ static uint32_t bucket_of(uint64_t duration) {
 static inline void count(struct fp_durations *d, uint32_t row, uint32_t place, uint64_t n) {
     const uint64_t sum = d->counts[row][place] + n;
     d->counts[row][place] = (fp_durations_low)sum;
-    for (uint64_t carries = sum >> FP_DURATIONS_LOW; FP_UNLIKELY(carries); carries--) {
+    for (uint64_t carries = sum >> FP_DURATIONS_LOW; FP_UNLIKELY(carries); carries--)
         FP_PUSH(d->carries, d->n_carries, d->cap_carries) = (uint64_t)row * FP_DURATIONS_PAGE + place;
-    }
 }
 
 void fp_durations_add(struct fp_durations *d, uint32_t function, uint64_t duration) {

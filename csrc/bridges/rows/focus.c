@@ -51,9 +51,7 @@ static uint32_t root_of(struct fp_focus *f, uint32_t frame, uint32_t *led) {
         *led = led_by_address(f, *led, frame);
         return *led == whole ? frame : FP_NO_ID;
     }
-    for (; line; line = fp_table_row(&m->lines, line)[FP_LINE_OUTER]) {
-        FP_PUSH(f->chain, n, f->cap_chain) = line;
-    }
+    for (; line; line = fp_table_row(&m->lines, line)[FP_LINE_OUTER]) FP_PUSH(f->chain, n, f->cap_chain) = line;
     uint32_t lines = 0; /* from the root on */
     for (int is_outermost = 1; n--; is_outermost = 0) {
         const uint32_t *of = fp_table_row(&m->lines, f->chain[n]);

@@ -25,9 +25,7 @@ static uint32_t replaced(struct fp_label_rows *l, uint32_t label) {
     uint32_t n = 0, to = 0;
     while (label && label < m->labels.n) {
         const uint32_t *row = fp_table_row(&m->labels, label);
-        if (!is_given(l, row[FP_LABEL_KEY])) {
-            FP_PUSH(l->kept, n, l->cap_kept) = label;
-        }
+        if (!is_given(l, row[FP_LABEL_KEY])) FP_PUSH(l->kept, n, l->cap_kept) = label;
         label = row[FP_LABEL_NEXT] < label ? row[FP_LABEL_NEXT] : 0; /* earlier entries only, so the loop ends */
     }
     for (uint32_t i = 0; i < l->n_given; i++) to = fp_model_label(m, to, l->given[2 * i], l->given[2 * i + 1], 0, 0);

@@ -116,9 +116,7 @@ static uint32_t changed_frame(struct fp_transform *t, uint32_t frame) {
     const uint32_t object = object_of_frame(m, row);
     uint32_t n = 0, line = row[FP_FRAME_LINES];
     if (!line) return address_frame(t, frame, object);
-    for (; line; line = fp_table_row(&m->lines, line)[FP_LINE_OUTER]) {
-        FP_PUSH(t->chain, n, t->cap_chain) = line;
-    }
+    for (; line; line = fp_table_row(&m->lines, line)[FP_LINE_OUTER]) FP_PUSH(t->chain, n, t->cap_chain) = line;
     uint32_t lines = 0, last = 0; /* so far, outermost first; the function of `lines` */
     int is_object = 0;            /* a single function that stands for an object */
     while (n--) {
