@@ -1,5 +1,13 @@
 #include "symbols/dwarf.h"
 
+/* How the bytes of a form are read, by form: that many of a number, as the size of an (a)ddress or an (o)ffset in the
+ * unit, a (u)nsigned or (s)igned LEB128, a (t)ext, a (b)lock after its LEB128 or after a number of 1 (B), 2 (C) or 4
+ * (D) bytes, 16 (w)ide ones, or (-) none. */
+static const char forms[] =
+    " a CD248tbB11sou" /* addr ... udata */
+    "o1248u ob-uu4owo" /* ref_addr ... line_strp */
+    "8-uu812341234";   /* ref_sig8 ... addrx4 */
+
 void fp_dwarf_take_form(struct fp_dwarf_cursor *c, const struct fp_dwarf_unit *u, uint64_t form,
                         struct fp_dwarf_value *v) {
     *v = (struct fp_dwarf_value){0};
@@ -7,55 +15,27 @@ void fp_dwarf_take_form(struct fp_dwarf_cursor *c, const struct fp_dwarf_unit *u
         form = fp_dwarf_take_uleb(c);
         if (form == FP_FORM_INDIRECT || form == FP_FORM_IMPLICIT_CONST) fp_dwarf_cursor_fail(c);
     }
-    switch (form) {
-        case FP_FORM_FLAG_PRESENT:
-        case FP_FORM_IMPLICIT_CONST: return;
-        case FP_FORM_ADDR: v->number = fp_dwarf_take(c, u->address_size); return;
-        case FP_FORM_DATA1:
-        case FP_FORM_FLAG:
-        case FP_FORM_REF1:
-        case FP_FORM_STRX1:
-        case FP_FORM_ADDRX1: v->number = fp_dwarf_take(c, 1); return;
-        case FP_FORM_DATA2:
-        case FP_FORM_REF2:
-        case FP_FORM_STRX1 + 1:
-        case FP_FORM_ADDRX1 + 1: v->number = fp_dwarf_take(c, 2); return;
-        case FP_FORM_STRX1 + 2:
-        case FP_FORM_ADDRX1 + 2: v->number = fp_dwarf_take(c, 3); return;
-        case FP_FORM_DATA4:
-        case FP_FORM_REF4:
-        case FP_FORM_REF_SUP4:
-        case FP_FORM_STRX4:
-        case FP_FORM_ADDRX4: v->number = fp_dwarf_take(c, 4); return;
-        case FP_FORM_DATA8:
-        case FP_FORM_REF8:
-        case FP_FORM_REF_SIG8:
-        case FP_FORM_REF_SUP8: v->number = fp_dwarf_take(c, 8); return;
-        case FP_FORM_DATA16: fp_dwarf_take_bytes(c, 16); return;
-        case FP_FORM_SDATA: v->number = (uint64_t)fp_dwarf_take_sleb(c); return;
-        case FP_FORM_UDATA:
-        case FP_FORM_REF_UDATA:
-        case FP_FORM_STRX:
-        case FP_FORM_ADDRX:
-        case FP_FORM_LOCLISTX:
-        case FP_FORM_RNGLISTX:
-        case FP_FORM_GNU_ADDR_INDEX:
-        case FP_FORM_GNU_STR_INDEX: v->number = fp_dwarf_take_uleb(c); return;
-        case FP_FORM_STRP:
-        case FP_FORM_LINE_STRP:
-        case FP_FORM_STRP_SUP:
-        case FP_FORM_SEC_OFFSET:
-        case FP_FORM_GNU_REF_ALT:
-        case FP_FORM_GNU_STRP_ALT: v->number = fp_dwarf_take(c, u->offset_size); return;
-        case FP_FORM_REF_ADDR: /* an address in DWARF 2 */
-            v->number = fp_dwarf_take(c, u->version < 3 ? u->address_size : u->offset_size);
-            return;
-        case FP_FORM_STRING: v->text = fp_dwarf_take_string(c); return;
-        case FP_FORM_BLOCK1: fp_dwarf_take_bytes(c, fp_dwarf_take(c, 1)); return;
-        case FP_FORM_BLOCK2: fp_dwarf_take_bytes(c, fp_dwarf_take(c, 2)); return;
-        case FP_FORM_BLOCK4: fp_dwarf_take_bytes(c, fp_dwarf_take(c, 4)); return;
-        case FP_FORM_BLOCK:
-        case FP_FORM_EXPRLOC: fp_dwarf_take_bytes(c, fp_dwarf_take_uleb(c)); return;
+    char kind = form < sizeof forms - 1 ? forms[form] : 0;
+    if (form == FP_FORM_GNU_ADDR_INDEX || form == FP_FORM_GNU_STR_INDEX) kind = 'u';
+    if (form == FP_FORM_GNU_REF_ALT || form == FP_FORM_GNU_STRP_ALT) kind = 'o';
+    if (form == FP_FORM_REF_ADDR && u->version < 3) kind = 'a';
+    switch (kind) {
+        case '-': return;
+        case '1': v->number = fp_dwarf_take(c, 1); return;
+        case '2': v->number = fp_dwarf_take(c, 2); return;
+        case '3': v->number = fp_dwarf_take(c, 3); return;
+        case '4': v->number = fp_dwarf_take(c, 4); return;
+        case '8': v->number = fp_dwarf_take(c, 8); return;
+        case 'a': v->number = fp_dwarf_take(c, u->address_size); return;
+        case 'o': v->number = fp_dwarf_take(c, u->offset_size); return;
+        case 'u': v->number = fp_dwarf_take_uleb(c); return;
+        case 's': v->number = (uint64_t)fp_dwarf_take_sleb(c); return;
+        case 't': v->text = fp_dwarf_take_string(c); return;
+        case 'w': fp_dwarf_take_bytes(c, 16); return;
+        case 'B': fp_dwarf_take_bytes(c, fp_dwarf_take(c, 1)); return;
+        case 'C': fp_dwarf_take_bytes(c, fp_dwarf_take(c, 2)); return;
+        case 'D': fp_dwarf_take_bytes(c, fp_dwarf_take(c, 4)); return;
+        case 'b': fp_dwarf_take_bytes(c, fp_dwarf_take_uleb(c)); return;
         default: fp_dwarf_cursor_fail(c);
     }
 }
