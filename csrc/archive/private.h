@@ -34,7 +34,6 @@ void fp_archive_ids_begin(struct fp_archive_ids **to, struct fp_model *m);
 /* Streams of a chunk before those of its value columns. */
 enum { FP_TIMELINE_STREAMS = 10, FP_STACKS_STREAMS = 4, FP_GRAPH_STREAMS = 15 };
 
-/* The encoder. */
 struct fp_archive_encoder {
     struct fp_archive_enc pub;
     struct fp_buf *streams; /* the fixed ones of the view, then those of the values */
@@ -49,7 +48,6 @@ struct fp_archive_encoder {
     struct fp_archive_stacks *stacks;
 };
 
-/* The decoder. */
 struct fp_archive_decoder {
     struct fp_archive_ids *ids;
     struct fp_archive_filter *filter;

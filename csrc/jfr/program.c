@@ -81,7 +81,6 @@ static unsigned slot_of(const struct fp_jfr_compiler *c, uint32_t word, uint32_t
     return NO_SLOT;
 }
 
-/* A value of a type. */
 static void compile_value(struct fp_jfr_compiler *c, uint32_t type, uint64_t type_id, unsigned slot, unsigned unit,
                           unsigned depth) {
     struct fp_jfr_reader *r = c->r;

@@ -239,7 +239,6 @@ static void keep_methods(struct fp_jfr_reader *r, struct fp_jfr_memo *one, uint3
     one->epoch = r->constants.epoch;
 }
 
-/* Finds the stack of a constant. */
 static void find_stack(struct fp_jfr_reader *r, uint32_t type, struct fp_jfr_constant *constant) {
     const uint32_t id = (uint32_t)constant->at - 1;
     struct fp_jfr_memo other = {0}, *one = r->stacks.known[id].type == type ? &r->stacks.known[id] : &other;

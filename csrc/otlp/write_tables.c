@@ -210,7 +210,6 @@ static void put_lines(struct fp_otlp_writer *w, uint32_t line, struct fp_buf *to
     }
 }
 
-/* Writes the location of a frame. */
 static uint32_t new_location(struct fp_otlp_writer *w, uint32_t frame) {
     uint32_t row[FP_FRAME_WIDTH];
     memcpy(row, fp_table_row(&w->model->frames, frame), sizeof row);

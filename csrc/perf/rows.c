@@ -30,7 +30,6 @@ static uint32_t symbol_lines(struct fp_perf_reader *r, uint32_t mapping) {
     return fp_model_line(r->model, function, 0, 0, 0);
 }
 
-/* The frame of an address. */
 static uint32_t frame_of(struct fp_perf_reader *r, uint32_t pid, uint32_t mode, uint64_t address, uint32_t flags) {
     struct fp_space_hit hit;
     uint32_t mapping = 0, lines = 0;

@@ -70,7 +70,6 @@ static int put_heap_sample(struct fp_perfetto_read *r, struct fp_perfetto_seq *s
     return 0;
 }
 
-/* Reads the dump of a process. */
 static int take_dump(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k, struct fp_wire dump) {
     struct dump_fields d = {0};
     struct fp_wire m = dump, sample;

@@ -136,7 +136,6 @@ static int take_state(struct fp_perfetto_read *r, struct fp_perfetto_packet *k) 
     return 0;
 }
 
-/* Sets the packet's time. */
 static int take_time(struct fp_perfetto_read *r, struct fp_perfetto_packet *k) {
     k->has_time = fp_perfetto_has(k, FP_PF_TIME);
     if (!k->has_time) return 0;

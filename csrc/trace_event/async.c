@@ -263,7 +263,6 @@ static void set_key(uint32_t *key, uint32_t track, uint64_t hash) {
     key[KEY_HASH + 1] = (uint32_t)(hash >> 32);
 }
 
-/* The key of the event's span. */
 static void key_of(const struct fp_trace_event_read *r, uint32_t track, uint32_t *key) {
     const struct fp_trace_event *e = &r->event;
     const int is_legacy = e->ph == 'S' || e->ph == 'F';

@@ -74,7 +74,6 @@ static void keep_unpaired(struct fp_trace_event_read *r, uint32_t thread, uint32
     }
 }
 
-/* A begin or end. */
 static void begin_or_end(struct fp_trace_event_read *r, uint32_t thread) {
     struct fp_trace_event *e = &r->event;
     struct fp_trace_event_stack *s = &r->calls.stacks_of[thread];

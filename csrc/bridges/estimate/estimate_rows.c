@@ -214,7 +214,6 @@ static uint32_t function_of(const struct fp_estimate *e, uint32_t from, uint32_t
     return fp_model_function_row(m, f);
 }
 
-/* Makes the frame of a place. */
 static uint32_t make_frame(const struct fp_estimate *e, const struct fp_estimate_place *p) {
     struct fp_estimate_rows *r = e->rows;
     if (!r->to_function || p->function != r->from_function || p->file != r->from_file) {

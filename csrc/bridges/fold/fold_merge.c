@@ -127,7 +127,6 @@ int fp_fold_tree_pull(struct fp_fold_tree *t, uint8_t *to, size_t n, size_t *got
 
 /* ---- rows ---- */
 
-/* The frame of a function. */
 static uint32_t frame_of(struct fp_fold_tree *t, uint32_t function) {
     struct fp_model *m = t->fold->model;
     fp_array_zeroed(&t->frames, &t->cap_frames, (uint64_t)function + 1, sizeof *t->frames);

@@ -87,7 +87,6 @@ static void with_lines(struct fp_restack *r, uint32_t frame, uint32_t lines) {
     push(r, to);
 }
 
-/* Adds a function to the model. */
 static uint32_t add_function(struct fp_model *m, const struct fp_restack_named *named, uint32_t number) {
     const uint64_t *ends = named->ends + 3 * (size_t)number;
     uint32_t texts[3];
