@@ -242,9 +242,8 @@ FP_INLINE uint32_t count_row(struct fp_archive_time_enc *w, uint32_t row, uint32
         make_single(w, row);
         w->n_cells = row;
     }
-    fp_array_room(&w->cells, &w->cap_cells, (uint64_t)w->n_cells + 1, sizeof *w->cells);
-    w->cells[w->n_cells] = (struct cell){key, (uint16_t)step, 1, 0};
-    return (*last = ++w->n_cells) - 1;
+    FP_PUSH(w->cells, w->n_cells, w->cap_cells) = (struct cell){key, (uint16_t)step, 1, 0};
+    return (*last = w->n_cells) - 1;
 }
 
 /* The steps of length q that are nearest to a distance of d ticks less a fraction of one.  UINT64_MAX: the time went

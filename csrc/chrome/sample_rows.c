@@ -3,8 +3,7 @@
 uint32_t fp_chrome_samples_profile(struct fp_chrome_samples *r) {
     const uint32_t document = r->pub.thread_ids.document, key[3] = {r->event.process, r->event.id, document + 1};
     const uint32_t row = fp_table_intern(&r->profile_keys, key);
-    fp_array_zeroed(&r->profiles, &r->cap_profiles, (uint64_t)row + 1, sizeof *r->profiles);
-    r->profiles[row].document = document;
+    FP_AT(r->profiles, r->cap_profiles, row)->document = document;
     return row;
 }
 

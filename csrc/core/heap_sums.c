@@ -7,9 +7,8 @@ void fp_heap_free(struct fp_heap_sums *h) {
 }
 
 uint32_t fp_heap_stack(struct fp_heap_sums *h, uint32_t stack, uint32_t thread) {
-    fp_array_room(&h->sums, &h->cap, (uint64_t)h->n + 1, sizeof *h->sums);
-    h->sums[h->n] = (struct fp_heap_sum){.settled = h->n_maxima, .stack = stack, .thread = thread};
-    return h->n++;
+    FP_PUSH(h->sums, h->n, h->cap) = (struct fp_heap_sum){.settled = h->n_maxima, .stack = stack, .thread = thread};
+    return h->n - 1;
 }
 
 void fp_heap_point(struct fp_heap_sums *h, uint64_t resident) {

@@ -148,13 +148,13 @@ static void end_row(struct fp_firefox_read *r) {
 /* ---- containers ---- */
 
 static void new_process(struct fp_firefox_read *r) {
-    fp_array_room(&r->processes, &r->scan.cap_processes, (uint64_t)r->n_processes + 1, sizeof *r->processes);
-    r->processes[r->n_processes] = (struct fp_firefox_process){.start_ns = FP_FIREFOX_NONE,
-                                                               .interval_ns = FP_FIREFOX_NONE,
-                                                               .version = -1,
-                                                               .preprocessed = -1,
-                                                               .parent = r->scan.process};
-    r->scan.process = r->n_processes++;
+    FP_PUSH(r->processes, r->n_processes, r->scan.cap_processes) =
+        (struct fp_firefox_process){.start_ns = FP_FIREFOX_NONE,
+                                    .interval_ns = FP_FIREFOX_NONE,
+                                    .version = -1,
+                                    .preprocessed = -1,
+                                    .parent = r->scan.process};
+    r->scan.process = r->n_processes - 1;
 }
 
 static void new_thread(struct fp_firefox_read *r, uint64_t at) {

@@ -7,18 +7,16 @@ enum { MAX_RULES = sizeof((struct fp_gperftools_reader *)0)->rows.rules / sizeof
 /* ---- mapped objects and names ---- */
 
 int fp_gperftools_map(struct fp_gperftools_reader *g, uint64_t start, uint64_t limit, uint32_t mapping) {
-    fp_array_zeroed(&g->addresses.ranges, &g->addresses.cap_ranges, (uint64_t)g->addresses.n_ranges + 1,
-                    sizeof *g->addresses.ranges);
-    g->addresses.ranges[g->addresses.n_ranges] =
-        (struct fp_gperftools_range){start, limit, mapping, g->addresses.n_ranges};
-    g->addresses.n_ranges++;
+    const uint32_t order = g->addresses.n_ranges;
+    FP_PUSH(g->addresses.ranges, g->addresses.n_ranges, g->addresses.cap_ranges) =
+        (struct fp_gperftools_range){start, limit, mapping, order};
     return 0;
 }
 
 int fp_gperftools_name(struct fp_gperftools_reader *g, uint64_t address, uint32_t lines) {
-    *FP_AT(g->addresses.names, g->addresses.cap_names, g->addresses.n_names) =
-        (struct fp_gperftools_name){address, lines, g->addresses.n_names};
-    g->addresses.n_names++;
+    const uint32_t order = g->addresses.n_names;
+    FP_PUSH(g->addresses.names, g->addresses.n_names, g->addresses.cap_names) =
+        (struct fp_gperftools_name){address, lines, order};
     return 0;
 }
 

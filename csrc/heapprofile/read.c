@@ -52,9 +52,8 @@ static int begin(void *to, uint32_t kind, struct fp_window *in, struct fp_err *e
     if (kind != NODE) return 0;
     if (fp_json_within(&r->walk) == FILE_ && r->has_head) return bad(in, "a second \"head\"", NULL, err);
     r->has_head = 1;
-    fp_array_room(&r->nodes, &r->cap, (uint64_t)r->n + 1, sizeof *r->nodes);
-    r->nodes[r->n] = (struct node){.size = -1, .line = -1, .column = -1, .parent = r->open};
-    r->open = r->n++;
+    FP_PUSH(r->nodes, r->n, r->cap) = (struct node){.size = -1, .line = -1, .column = -1, .parent = r->open};
+    r->open = r->n - 1;
     r->h.n_nodes++;
     return 0;
 }

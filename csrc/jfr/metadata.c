@@ -79,26 +79,22 @@ static int attribute(struct fp_jfr_tree *t, struct fp_jfr_attributes *a) {
 static int add_type(struct fp_jfr_tree *t, const struct fp_jfr_attributes *a) {
     struct fp_jfr_reader *r = t->r;
     if (!a->has_id || !a->name) return bad(t, "a type has no name or id");
-    fp_array_room(&r->metadata.types, &r->metadata.cap_types, (uint64_t)r->metadata.n_types + 1,
-                  sizeof *r->metadata.types);
-    r->metadata.types[r->metadata.n_types] =
+    const uint32_t type = r->metadata.n_types;
+    FP_PUSH(r->metadata.types, r->metadata.n_types, r->metadata.cap_types) =
         (struct fp_jfr_type){.id = a->id, .name = a->name, .super = a->super, .field = r->metadata.n_fields};
     const uint32_t words[] = {(uint32_t)a->id, (uint32_t)(a->id >> 32)};
     const uint32_t row = fp_table_intern(&r->metadata.type_ids, words);
-    *FP_AT(r->metadata.type_of, r->metadata.cap_type_of, row) = r->metadata.n_types;
-    if (a->id < sizeof r->metadata.small / sizeof r->metadata.small[0]) r->metadata.small[a->id] = r->metadata.n_types;
-    r->metadata.n_types++;
+    *FP_AT(r->metadata.type_of, r->metadata.cap_type_of, row) = type;
+    if (a->id < sizeof r->metadata.small / sizeof r->metadata.small[0]) r->metadata.small[a->id] = type;
     return 1;
 }
 
 static int add_field(struct fp_jfr_tree *t, const struct fp_jfr_attributes *a) {
     struct fp_jfr_reader *r = t->r;
     if (!a->has_class || !a->name) return bad(t, "a field has no name or type");
-    fp_array_room(&r->metadata.fields, &r->metadata.cap_fields, (uint64_t)r->metadata.n_fields + 1,
-                  sizeof *r->metadata.fields);
     size_t n;
     const uint8_t *dimension = fp_string(&r->metadata.names, a->dimension, &n);
-    r->metadata.fields[r->metadata.n_fields++] =
+    FP_PUSH(r->metadata.fields, r->metadata.n_fields, r->metadata.cap_fields) =
         (struct fp_jfr_field){.type_id = a->class_id,
                               .name = a->name,
                               .pooled = a->pool == FP_JFR_W_TRUE,

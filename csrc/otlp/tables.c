@@ -91,9 +91,8 @@ static void add_raw(struct fp_otlp_reader *r, uint64_t attribute) {
 }
 
 static void add_attribute(struct fp_otlp_reader *r, const struct fp_otlp_attribute *a) {
-    fp_array_room(&r->current.attributes, &r->caps.cap_attributes, (uint64_t)r->current.n_attributes + 1, sizeof *a);
     if (a->kind == FP_OTLP_RAW) add_raw(r, 2 * (uint64_t)r->current.n_attributes);
-    r->current.attributes[r->current.n_attributes++] = *a;
+    FP_PUSH(r->current.attributes, r->current.n_attributes, r->caps.cap_attributes) = *a;
 }
 
 /* Reads an entry of the attribute table, KeyValueAndUnit, or (`own`) a KeyValue with its own strings. */

@@ -112,15 +112,14 @@ static uint64_t limit_of(uint64_t start, uint64_t len) {
 int fp_perf_map_range(struct fp_perf_reader *r, uint32_t pid, uint64_t start, uint64_t len, uint64_t pgoff,
                       uint32_t name, uint32_t flags) {
     if (!len) return 0;
-    fp_array_room(&r->maps.list, &r->maps.cap, (uint64_t)r->maps.n + 1, sizeof *r->maps.list);
-    r->maps.list[r->maps.n] = (struct fp_perf_map){
+    FP_PUSH(r->maps.list, r->maps.n, r->maps.cap) = (struct fp_perf_map){
         .start = start,
         .limit = limit_of(start, len),
         .pgoff = pgoff,
         .name = name,
         .build_id = name < r->maps.cap_build_ids ? r->maps.build_ids[name] : 0,
     };
-    return fp_space_map(r->maps.space, pid, start, len, pgoff, r->maps.n++, flags);
+    return fp_space_map(r->maps.space, pid, start, len, pgoff, r->maps.n - 1, flags);
 }
 
 static int begins(const uint8_t *p, size_t n, const char *with) {

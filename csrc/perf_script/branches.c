@@ -84,9 +84,8 @@ static void map(struct fp_perf_script_branches *r, struct text t) {
     const uint64_t limit = start + length < start ? UINT64_MAX : start + length;
     name++;
     const uint32_t string = fp_strings_intern(&r->model->strings, name, (size_t)(t.stop - name));
-    fp_array_room(&r->maps, &r->cap_maps, (uint64_t)r->n_maps + 1, sizeof *r->maps);
-    r->maps[r->n_maps] = (struct fp_perf_script_map){start, limit, offset, string, 0};
-    fp_space_map(r->space, pid, start, length, offset, r->n_maps++, 0);
+    FP_PUSH(r->maps, r->n_maps, r->cap_maps) = (struct fp_perf_script_map){start, limit, offset, string, 0};
+    fp_space_map(r->space, pid, start, length, offset, r->n_maps - 1, 0);
     if (pid != FP_SPACE_KERNEL) r->pid = pid;
 }
 

@@ -94,9 +94,7 @@ static uint32_t function_at(struct fp_pgo_binary *b, struct bytes *in) {
 }
 
 static void add_name(struct fp_pgo_binary *b, const void *text, size_t n) {
-    fp_array_room(&b->names, &b->cap_names, (uint64_t)b->n_names + 1, sizeof *b->names);
-    b->names[b->n_names] = fp_strings_intern(&b->rows->model->strings, text, n);
-    b->n_names++;
+    FP_PUSH(b->names, b->n_names, b->cap_names) = fp_strings_intern(&b->rows->model->strings, text, n);
 }
 
 static void add_number(struct fp_pgo_binary *b, uint64_t value) {

@@ -61,8 +61,7 @@ static int put_row(struct fp_pstats_writer *w, const struct fp_batch *in, uint32
     }
     see(w, in->callee[i], 0);
     const uint32_t arc = fp_table_intern(&w->arcs, (const uint32_t[ARC_WIDTH]){function, in->callee[i]});
-    fp_array_zeroed(&w->of_arcs, &w->cap_of_arcs, (uint64_t)arc + 1, sizeof *w->of_arcs);
-    return add(&w->of_arcs[arc], &sums, err);
+    return add(FP_AT(w->of_arcs, w->cap_of_arcs, arc), &sums, err);
 }
 
 int fp_pstats_put(struct fp_pstats_writer *w, const struct fp_batch *in, struct fp_err *err) {
@@ -108,8 +107,7 @@ static int arcs_of_keys(struct fp_pstats_writer *w, struct fp_err *err) {
         const uint32_t *arc = fp_table_row(&w->old_arcs, i);
         const uint32_t keys[ARC_WIDTH] = {w->key_of[arc[CALLER]], w->key_of[arc[CALLEE]]};
         const uint32_t id = fp_table_intern(&w->arcs, keys);
-        fp_array_zeroed(&w->of_arcs, &w->cap_of_arcs, (uint64_t)id + 1, sizeof *w->of_arcs);
-        status = add(&w->of_arcs[id], &w->of_old_arcs[i], err);
+        status = add(FP_AT(w->of_arcs, w->cap_of_arcs, id), &w->of_old_arcs[i], err);
     }
     return status;
 }

@@ -118,10 +118,9 @@ static int take_file(struct simpleperf_reader *r, struct fp_wire m) {
         symbols[k] = fp_model_line(model, fp_model_function(model, object, 0, name, own, 0), 0, 0, 0);
     }
     const uint32_t row = fp_table_intern(&r->files, &id);
-    fp_array_zeroed(&r->file_rows, &r->cap_files, (uint64_t)row + 1, sizeof *r->file_rows);
     /* addresses are those of the linker, whatever the first one is */
     const uint32_t mapping = object ? fp_model_mapping(model, object, 0, UINT64_MAX, 0, FP_MAPPING_FROM_BASE) : 0;
-    r->file_rows[row] = (struct sp_file){mapping, r->n_symbols, (uint32_t)n};
+    *FP_AT(r->file_rows, r->cap_files, row) = (struct sp_file){mapping, r->n_symbols, (uint32_t)n};
     r->n_symbols += (uint32_t)n;
     return 0;
 }

@@ -70,8 +70,7 @@ static int end_of_frame(struct fp_small_json_reader *r, struct fp_window *in, st
     struct fp_model *m = r->model;
     const uint32_t line = r->line > 0 && r->line <= INT32_MAX ? (uint32_t)r->line : 0;
     const uint32_t function = fp_model_function(m, 0, r->place, r->name, 0, line);
-    fp_array_zeroed(&r->names, &r->cap_names, (uint64_t)r->file + 1, sizeof *r->names);
-    r->names[r->file] = fp_model_plain_frame(m, function);
+    *FP_AT(r->names, r->cap_names, (uint64_t)r->file) = fp_model_plain_frame(m, function);
     add_item(r, 0, 0, r->own > r->of_lines ? r->own - r->of_lines : 0); /* what is of no line */
     return 0;
 }

@@ -39,12 +39,11 @@ static struct fp_speedscope_group *group_of(struct fp_speedscope *w, uint32_t pa
 
 /* The frame of a function. */
 static uint32_t frame_of(struct fp_speedscope *w, uint32_t function) {
-    fp_array_zeroed(&w->frame_of, &w->cap_frame_of, (uint64_t)function + 1, sizeof *w->frame_of);
-    if (FP_LIKELY(w->frame_of[function])) return w->frame_of[function] - 1;
-    fp_array_room(&w->functions, &w->cap_functions, (uint64_t)w->n_frames + 1, sizeof *w->functions);
-    w->functions[w->n_frames] = function;
-    w->frame_of[function] = ++w->n_frames;
-    return w->n_frames - 1;
+    uint32_t *const frame = FP_AT(w->frame_of, w->cap_frame_of, function);
+    if (FP_LIKELY(*frame)) return *frame - 1;
+    FP_PUSH(w->functions, w->n_frames, w->cap_functions) = function;
+    *frame = w->n_frames;
+    return *frame - 1;
 }
 
 int fp_speedscope_calls(struct fp_speedscope *w, const struct fp_batch *b) {

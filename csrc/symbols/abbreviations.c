@@ -81,10 +81,8 @@ int fp_dwarf_abbreviations_read(struct fp_dwarf_abbreviations *t, const struct f
     t->forms = *forms;
     while ((!stop || code != stop) && (code = take_abbreviation(&c, &a))) {
         add_attributes(t, &c, &a);
-        fp_array_room(&t->items, &t->cap_items, (uint64_t)t->n + 1, sizeof a);
-        fp_array_room(&t->codes, &t->cap_codes, (uint64_t)t->n + 1, sizeof *t->codes);
-        t->codes[t->n] = (struct fp_pairs_item){code, t->n};
-        t->items[t->n++] = a;
+        *FP_AT(t->codes, t->cap_codes, t->n) = (struct fp_pairs_item){code, t->n};
+        FP_PUSH(t->items, t->n, t->cap_items) = a;
         if (c.bad || work->done + (size_t)(c.p - start) > work->most) break;
     }
     work->done += (uint64_t)(c.p - start);

@@ -345,10 +345,8 @@ static int list_sequences(struct fp_dwarf_lines *l, uint32_t number) {
         if (status <= 0) return status;
         l->stats.rows += s.n;
         if (!low || low >= s.high) continue; /* dropped by the linker (0 or -1), or without rows */
-        fp_array_room(&l->sequences, &l->cap_sequences, (uint64_t)l->n_sequences + 1, sizeof s);
-        fp_array_room(&l->lows, &l->cap_lows, (uint64_t)l->n_sequences + 1, sizeof *l->lows);
-        l->lows[l->n_sequences] = (struct fp_pairs_item){low, l->n_sequences};
-        l->sequences[l->n_sequences++] = s;
+        *FP_AT(l->lows, l->cap_lows, l->n_sequences) = (struct fp_pairs_item){low, l->n_sequences};
+        FP_PUSH(l->sequences, l->n_sequences, l->cap_sequences) = s;
     }
 }
 

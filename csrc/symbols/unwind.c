@@ -58,10 +58,8 @@ struct compiler {
 static void append(struct rows *r, uint64_t start, uint16_t rule) {
     if (r->n && r->starts[r->n - 1] == start) r->n--; /* replaced by the row that begins here */
     if (r->n && r->rules[r->n - 1] == rule) return;
-    fp_array_room(&r->starts, &r->cap_starts, (uint64_t)r->n + 1, sizeof *r->starts);
-    fp_array_room(&r->rules, &r->cap_rules, (uint64_t)r->n + 1, sizeof *r->rules);
-    r->starts[r->n] = (uint32_t)start;
-    r->rules[r->n++] = rule;
+    *FP_AT(r->starts, r->cap_starts, r->n) = (uint32_t)start;
+    FP_PUSH(r->rules, r->n, r->cap_rules) = rule;
 }
 
 static void free_rows(struct rows *r) {

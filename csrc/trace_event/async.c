@@ -252,8 +252,7 @@ static uint32_t track_of(struct fp_trace_event_read *r) {
         key[3] = (uint32_t)((uint64_t)pid->number >> 32);
     }
     const uint32_t track = fp_table_intern(&a->track_keys, key);
-    fp_array_zeroed(&a->tracks, &a->cap_tracks, (uint64_t)track + 1, sizeof *a->tracks);
-    if (!a->tracks[track].cap) add_slots(&a->tracks[track]);
+    if (!FP_AT(a->tracks, a->cap_tracks, track)->cap) add_slots(&a->tracks[track]);
     return track;
 }
 

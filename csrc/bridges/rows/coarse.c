@@ -27,8 +27,7 @@ static int coarse(struct fp_coarse *c, uint32_t id, uint32_t *to, struct fp_err 
     if (FP_UNLIKELY(id >= c->cap || !c->to[id])) {
         const uint32_t n = c->by == FP_COARSE_BY_FILE ? m->strings.n : m->functions.n;
         if (id >= n) return fp_unknown_id(err, c->by == FP_COARSE_BY_FILE ? "a file" : "a function", id, n);
-        fp_array_zeroed(&c->to, &c->cap, (uint64_t)id + 1, sizeof *c->to);
-        c->to[id] = looked_up(m, c->by, id) + 1;
+        *FP_AT(c->to, c->cap, id) = looked_up(m, c->by, id) + 1;
     }
     *to = c->to[id] - 1;
     return 0;

@@ -35,8 +35,7 @@ static const uint8_t *base_name(const uint8_t *path, size_t *n) {
 
 /* The function that stands for an object; objects with one name share it. */
 static uint32_t function_of_object(struct fp_transform *t, uint32_t object) {
-    fp_array_zeroed(&t->object_to, &t->cap_object_to, (uint64_t)object + 1, sizeof *t->object_to);
-    if (t->object_to[object]) return t->object_to[object] - 1;
+    if (*FP_AT(t->object_to, t->cap_object_to, object)) return t->object_to[object] - 1;
     const uint32_t name = fp_table_row(&t->model->objects, object)[FP_OBJECT_NAME];
     const uint32_t n = t->names.n, at = fp_table_intern(&t->names, &name);
     if (t->names.n > n) {
