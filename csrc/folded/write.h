@@ -18,7 +18,7 @@
 
 #include "core/core.h"
 
-/* cffi-begin */
+/* cffi-begin guarded */
 
 /* Values and names that were dropped or changed. */
 struct fp_folded_write_stats {
@@ -60,17 +60,17 @@ struct fp_folded_writer {
     uint32_t cap_called;
 };
 
-/* Borrows the model.  Caller owns.  NULL when memory ran out. */
+/* Borrows the model.  Caller owns. */
 struct fp_folded_writer *fp_folded_writer_new(struct fp_model *model);
 void fp_folded_writer_free(struct fp_folded_writer *w);
 
-/* From now on every line begins with a frame of this name, a string of the model.  0 or FP_E_NOMEM. */
+/* From now on every line begins with a frame of this name, a string of the model. */
 int fp_folded_root(struct fp_folded_writer *w, uint32_t name);
 
-/* From now on a function is called by this string of the model instead of its name.  0 or FP_E_NOMEM. */
+/* From now on a function is called by this string of the model instead of its name. */
 int fp_folded_call(struct fp_folded_writer *w, uint32_t function, uint32_t name);
 
 /* Appends a line for each row, with the value in column 0.  A frame is named after the function of its first line, and
- * should have only one line (bridges/rows/restack.h: fp_restack_names).  FP_DONE, FP_E_NOMEM, or FP_FULL: drain `out`
- * and call again with the same batch. */
+ * should have only one line (bridges/rows/restack.h: fp_restack_names).  FP_DONE, or FP_FULL: drain `out` and call
+ * again with the same batch. */
 int fp_folded_put(struct fp_folded_writer *w, const struct fp_batch *in, struct fp_buf *out, struct fp_err *err);

@@ -13,7 +13,6 @@ struct fp_jfr_compiler {
     const char *what; /* the error, and its type */
     uint64_t got;
     uint32_t first;
-    int is_full;
     uint32_t n_values; /* also those that one operation skips together with others, or none */
     const struct fp_jfr_want *wants;
     uint32_t n_wants;
@@ -31,12 +30,7 @@ static void emit(struct fp_jfr_compiler *c, unsigned code, unsigned slot, unsign
         c->what = "the size of a type";
         return;
     }
-    if (fp_array_room(&r->programs.ops, &r->programs.cap_ops, (uint64_t)r->programs.n_ops + 1,
-                      sizeof *r->programs.ops)) {
-        c->is_full = 1;
-        return;
-    }
-    r->programs.ops[r->programs.n_ops++] = (struct fp_jfr_op){
+    FP_PUSH(r->programs.ops, r->programs.n_ops, r->programs.cap_ops) = (struct fp_jfr_op){
         .code = (uint8_t)code, .slot = (uint8_t)slot, .width = (uint8_t)width, .unit = (uint8_t)unit, .n = n};
 }
 
@@ -89,7 +83,7 @@ static void compile_value(struct fp_jfr_compiler *c, uint32_t type, uint64_t typ
         c->got = type_id;
     }
     if (!c->what && ++c->n_values > MOST_OPS) c->what = "the size of a type";
-    if (c->what || c->is_full) return;
+    if (c->what) return;
     const struct fp_jfr_type *t = &r->metadata.types[type];
     if (t->primitive) {
         compile_primitive(c, t->primitive, slot, unit);
@@ -98,7 +92,7 @@ static void compile_value(struct fp_jfr_compiler *c, uint32_t type, uint64_t typ
     if (slot != NO_SLOT) emit(c, FP_JFR_OP_MARK, slot, 0, 0, type);
     const uint32_t outer = c->outer;
     c->outer = 0;
-    for (uint32_t i = 0; i < t->n_fields && !c->what && !c->is_full; i++) {
+    for (uint32_t i = 0; i < t->n_fields && !c->what; i++) {
         const struct fp_jfr_field *field = &r->metadata.fields[t->field + i];
         compile_field(c, field, outer ? slot_of(c, outer, field->name) : NO_SLOT, depth + 1);
     }
@@ -139,7 +133,7 @@ static void compile_field(struct fp_jfr_compiler *c, const struct fp_jfr_field *
         skip_number(c, 8);
     else
         compile_value(c, field->type, field->type_id, NO_SLOT, 0, depth);
-    if (!c->what && !c->is_full) compile_loop(c, loop);
+    if (!c->what) compile_loop(c, loop);
 }
 
 /* Whether thread, state and class are keys or absent. */
@@ -183,13 +177,12 @@ const struct fp_jfr_program *fp_jfr_program_of(struct fp_jfr_reader *r, uint32_t
     c.wants = fp_jfr_wants(t, &c.n_wants, scratch);
     r->programs.barrier = r->programs.n_ops;
     if (t->primitive) compile_primitive(&c, t->primitive, t->role == FP_JFR_TEXT ? 0 : NO_SLOT, 0);
-    for (uint32_t i = 0; i < t->n_fields && !c.what && !c.is_full; i++) {
+    for (uint32_t i = 0; i < t->n_fields && !c.what; i++) {
         const struct fp_jfr_field *field = &r->metadata.fields[t->field + i];
         const int is_first_text = t->role == FP_JFR_TEXT && !c.wants && !i;
         c.outer = t->counter && !field->array && !field->pooled ? field->name : 0;
         compile_field(&c, field, is_first_text ? 0 : slot_of(&c, field->name, 0), 1);
     }
-    if (c.is_full) return NULL;
     struct fp_jfr_program *program = &r->programs.list[r->programs.n];
     *program = (struct fp_jfr_program){
         .op = c.first, .n_ops = r->programs.n_ops - c.first, .is_bad = c.what != NULL, .what = c.what, .got = c.got};
