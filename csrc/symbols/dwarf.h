@@ -177,7 +177,8 @@ struct fp_dwarf_value {
     struct fp_dwarf_bytes text; /* of DW_FORM_string */
 };
 
-enum fp_form { /* as DW_FORM_...; others are only in the table of dwarf.c */
+/* DW_FORM_...; others are only in the table of dwarf.c. */
+enum fp_form {
     FP_FORM_ADDR = 0x01,
     FP_FORM_BLOCK2 = 0x03,
     FP_FORM_BLOCK4 = 0x04,
