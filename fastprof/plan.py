@@ -408,11 +408,11 @@ def _shared_facts(inputs: list[Input], view: str, holds: Capabilities, options: 
 
 
 def _profiles(branches: list[Branch], holds: Capabilities, merge: bool) -> dict[str, Any]:
-    """The `profiles` and `added_up` of Facts."""
+    """The `to_merge` and `added_up` of Facts."""
     added_up = len(branches) == 1 and branches[0].inputs[0].view == "timeline"
     # bridges have already merged several inputs into one profile
     n = 1 if holds.unmerged else sum(1 if branch.bridge else len(branch.inputs) + merge for branch in branches)
-    return {"profiles": n, "added_up": added_up}
+    return {"to_merge": n > 1, "added_up": added_up}
 
 
 def _is_distinct(branches: list[Branch]) -> bool:
@@ -522,10 +522,10 @@ def _after(end: End, views: Iterable[str]) -> Iterator[Operator]:
 def _placed(end: End, operators: Iterable[Operator], pairs: Iterable[tuple[str, Any]]) -> Iterator[Operator]:
     """The operators that some plan for this end has for rows of one view on their way to another."""
     unmerged, done = end.holds.unmerged, {one.code for one in end.performs}
-    several, profiles, flags = (False, True), range(1, 2 if unmerged else 3), [*product((False, True), repeat=4)]
+    several, merges, flags = (False, True), (False,) if unmerged else (False, True), product((False, True), repeat=4)
     cases = [
         Facts(source, target, end.holds, Options(), one and not unmerged, one, n, *rest)
-        for (source, target), one, n, rest in product(pairs, several, profiles, flags)
+        for (source, target), one, n, rest in product(pairs, several, merges, flags)
     ]
     yield from (one for one in operators if one.code not in done and any(map(one.applies, cases)))
 

@@ -271,7 +271,7 @@ class Facts(NamedTuple):
     options: Options
     merged: bool = False  # several profiles become one
     several: bool = False  # rows of several profiles, merged or not, that have value types
-    profiles: int = 1  # not merged yet
+    to_merge: bool = False  # there are several profiles, which become one, and are not merged yet
     in_order: bool = False  # rows of each input are sorted by function and line
     addresses: bool = False  # stacks: frames of some input can be symbolized
     formulas: bool = False  # the input may have inherited events
@@ -453,10 +453,10 @@ def _is_summed(f: Facts) -> bool:
 
 
 def _is_one(f: Facts) -> bool:
-    return f.profiles == 1 and not f.added_up
+    return not f.to_merge and not f.added_up
 
 
-SUM_STACKS = _in("stacks", "sums.sum:to_sum", "stacks of several inputs", _SEPARATED, when=lambda f: f.profiles > 1)
+SUM_STACKS = _in("stacks", "sums.sum:to_sum", "stacks of several inputs", _SEPARATED, when=lambda f: f.to_merge)
 EQUAL_STACKS = _in(
     "stacks",
     "sums.sum:repeated",
