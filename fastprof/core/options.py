@@ -367,7 +367,9 @@ class Option(Generic[T]):
     @classmethod
     def switch(cls, name: str, *, default: bool = False, **more: Any) -> Option[bool]:
         """An option that is on or off."""
-        return Option[bool](name, Switch(), default, **({"group": cls.group} | more))
+        made: Any = cls
+        found: Option[bool] = made(name, Switch(), default, **more)
+        return found
 
     def __repr__(self) -> str:
         return f"Option({self.name!r})"
@@ -394,20 +396,8 @@ class Option(Generic[T]):
 # The larger groups.
 
 
-class BatchOption(Option[T]):
-    group = "batch"
-
-
 class FilterOption(Option[T]):
     group = "filters"
-
-
-class OutputOption(Option[T]):
-    group = "output"
-
-
-class RowOption(Option[T]):
-    group = "rows"
 
 
 class ValueOption(Option[T]):

@@ -11,7 +11,8 @@ from fastprof.core.engine import Capabilities
 from fastprof.core.log import Log
 from fastprof.core.messages import counted
 from fastprof.core.model import Batch, Model
-from fastprof.core.options import Options, RowOption, Words
+from fastprof.core.options import Options, Words
+from fastprof.verbs.groups import RowOption
 from fastprof.verbs.reported import REPORTED
 
 PAIR = RowOption(

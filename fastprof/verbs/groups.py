@@ -6,16 +6,20 @@ from array import array
 from collections.abc import Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any, Pointer
+from fastprof.core._typing import Any, Pointer, T
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import check_sums
 from fastprof.core.labels import GROUP_END, NONE, values_of, warn_of_missing
 from fastprof.core.log import Log
 from fastprof.core.messages import did_you_mean, spelled
 from fastprof.core.model import Batch, Model
-from fastprof.core.options import Kind, quoted
+from fastprof.core.options import Kind, Option, quoted
 from fastprof.core.thread_names import ThreadNames
 from fastprof.verbs.reported import REPORTED
+
+
+class RowOption(Option[T]):
+    group = "rows"
 
 
 class _Word(str):

@@ -18,7 +18,7 @@ from fastprof.core.function_names import Place
 from fastprof.core.log import Log, percent
 from fastprof.core.messages import counted
 from fastprof.core.model import Batch, Model
-from fastprof.core.options import TIME_RANGE, FolderPath, Option, Options, OutputOption, checked, cores_of
+from fastprof.core.options import TIME_RANGE, FolderPath, Option, Options, checked, cores_of
 from fastprof.core.sink import Sink
 from fastprof.core.streams import name_of
 from fastprof.core.unknown_names import text_of
@@ -40,17 +40,19 @@ from fastprof.verbs.run import listed, run
 if TYPE_CHECKING:
     from fastprof.verbs.keywords import Inputs, Output, Progress, ReadFormat, ReportOptions
 
-SOURCE: Option[tuple[str, ...]] = OutputOption(
+SOURCE: Option[tuple[str, ...]] = Option(
     "source",
     FolderPath("DIR"),
     (),
     several=True,
+    group="output",
     help="include source lines with their costs from files below DIR; repeatable",
     details="/build/src/a.c is looked up as DIR/build/src/a.c, DIR/src/a.c and DIR/a.c.  No other file is opened, "
     "whatever the profile names and wherever links lead.  Reads the profile twice.",
 )
-ASM = OutputOption.switch(
+ASM = Option.switch(
     "asm",
+    group="output",
     help="include the instructions of the most expensive functions",
     details="Those of `annotate --asm`: needs instruction addresses in the profile, and the program.  Reads the "
     "profile once more.",

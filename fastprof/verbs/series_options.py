@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fastprof.core._typing import Any
-from fastprof.core.options import FilePath, Option, RowOption, Text
-from fastprof.verbs.groups import Grouping
+from fastprof.core.options import FilePath, Option, Text
+from fastprof.verbs.groups import Grouping, RowOption
 
 OVER = RowOption(
     "over",

@@ -18,7 +18,6 @@ from fastprof.core.messages import spelled
 from fastprof.core.options import (
     CORES,
     LENIENT,
-    BatchOption,
     FilePath,
     Option,
     Options,
@@ -56,7 +55,7 @@ from fastprof.verbs.batch.jobs import (
     options_key,
     outputs_of,
 )
-from fastprof.verbs.batch.kinds import Seconds, Shard
+from fastprof.verbs.batch.kinds import BatchOption, Seconds, Shard
 from fastprof.verbs.batch.manifest import (
     Manifest,
     manifests,

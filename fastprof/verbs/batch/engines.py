@@ -20,9 +20,10 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, usage_error
 from fastprof.core.log import Warn
 from fastprof.core.messages import Message, install
-from fastprof.core.options import BatchOption, Text
+from fastprof.core.options import Text
 from fastprof.core.urls import is_url
 from fastprof.verbs.batch.jobs import CONVERT, ERROR, Job, Record, crashed, is_of_the_file
+from fastprof.verbs.batch.kinds import BatchOption
 from fastprof.verbs.batch.partial_key import Proof, absolute, proof_of, seen
 from fastprof.verbs.batch.pool import Pool
 from fastprof.verbs.batch.task import end, work

@@ -1,7 +1,11 @@
-"""Values that only options of a batch take."""
+"""The options of a batch, and values that only they take."""
 
-from fastprof.core._typing import Any
-from fastprof.core.options import Kind, Whole
+from fastprof.core._typing import Any, T
+from fastprof.core.options import Kind, Option, Whole
+
+
+class BatchOption(Option[T]):
+    group = "batch"
 
 
 class Seconds(Kind):

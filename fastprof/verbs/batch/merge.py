@@ -44,7 +44,7 @@ from fastprof.core.log import Log
 from fastprof.core.made_folders import WorkFolder
 from fastprof.core.messages import spelled
 from fastprof.core.model import Model
-from fastprof.core.options import CORES, LENIENT, BatchOption, Option, Options, Whole, checked
+from fastprof.core.options import CORES, LENIENT, Option, Options, Whole, checked
 from fastprof.core.prefetch import Prefetch
 from fastprof.core.sink import Sink
 from fastprof.core.urls import has_listings, is_taken_anew, is_url, shown
@@ -65,6 +65,7 @@ from fastprof.verbs.batch.convert import (
 from fastprof.verbs.batch.engines import ENGINE, LOCAL, begun
 from fastprof.verbs.batch.files import File, Found, by_size
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, OK, Job, Record, identity, keys_by_input, message_of, of_error
+from fastprof.verbs.batch.kinds import BatchOption
 from fastprof.verbs.batch.partial_key import absolute
 from fastprof.verbs.batch.remote_folder import contents, remove_below
 from fastprof.verbs.convert import converted, target_of

@@ -17,7 +17,7 @@ from fastprof.core.engine import Capabilities, Format
 from fastprof.core.errors import UsageError, inputs_of, usage_error
 from fastprof.core.log import Log
 from fastprof.core.model import Model
-from fastprof.core.options import Option, Options, RowOption, Share, Whole, Words, checked
+from fastprof.core.options import Option, Options, Share, Whole, Words, checked
 from fastprof.core.streams import name_of
 from fastprof.verbs import scaling
 from fastprof.verbs.comparing import PAIR
@@ -26,7 +26,7 @@ from fastprof.verbs.diff.difference import Difference as Difference
 from fastprof.verbs.diff.gate import FAIL_OVER, failed
 from fastprof.verbs.diff.rows import RowOptions
 from fastprof.verbs.diff.sides import Both
-from fastprof.verbs.groups import Grouping, keys_of
+from fastprof.verbs.groups import Grouping, RowOption, keys_of
 from fastprof.verbs.outputs import CODE
 from fastprof.verbs.reads import Reads
 from fastprof.verbs.run import listed, result_of, run

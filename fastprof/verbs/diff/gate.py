@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from fastprof.bridges.rows.pair import stem
 from fastprof.core._typing import Any
 from fastprof.core.errors import usage_error
-from fastprof.core.options import Kind, Option, OutputOption
+from fastprof.core.options import Kind, Option
 from fastprof.core.unknown_names import readable
 from fastprof.verbs.diff.difference import Change, Difference, Failure, Runs, exceeds
 from fastprof.verbs.groups import keys_of
@@ -48,10 +48,11 @@ class _Limits(Kind):
         return text
 
 
-FAIL_OVER: Option[Any] = OutputOption(
+FAIL_OVER: Option[Any] = Option(
     "fail_over",
     _Limits(),
     None,
+    group="output",
     help="exit with 4 if a total grew by more: 2 or Ir=2,main=5",
     details="PERCENT: any total.  NAME=PERCENT: the total of a value type, else the self cost of a function (line, "
     "file or object; files and objects also by base name without version), or with --sort=inclusive its inclusive "

@@ -16,10 +16,10 @@ from fastprof.core.function_names import same
 from fastprof.core.log import Log
 from fastprof.core.messages import spelled
 from fastprof.core.model import Model, ValueType
-from fastprof.core.options import Option, Options, Pattern, RowOption, Share, Text, Whole, Words, checked
+from fastprof.core.options import Option, Options, Pattern, Share, Text, Whole, Words, checked
 from fastprof.core.unknown_names import known, text_of
 from fastprof.verbs.function_costs import Arc, Durations, FunctionCosts
-from fastprof.verbs.groups import Grouping, keys_of
+from fastprof.verbs.groups import Grouping, RowOption, keys_of
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import listed, run
 

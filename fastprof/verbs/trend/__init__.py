@@ -20,12 +20,12 @@ from fastprof.core.errors import FastprofError, UsageError, usage_error
 from fastprof.core.labels import NONE
 from fastprof.core.log import Log
 from fastprof.core.messages import counted, spelled
-from fastprof.core.options import LENIENT, Option, Options, OutputOption, RowOption, Share, Whole, checked
+from fastprof.core.options import LENIENT, Option, Options, Share, Whole, checked
 from fastprof.inputs import Progress
 from fastprof.inputs.expand import expand, skipped
 from fastprof.verbs.diff.gate import FAIL_OVER as OF_DIFF
 from fastprof.verbs.diff.gate import noun
-from fastprof.verbs.groups import keys_of
+from fastprof.verbs.groups import RowOption, keys_of
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import listed
 from fastprof.verbs.series_options import BY, CACHE, ORDER, OVER, PER, SERIES, WITHIN
@@ -60,22 +60,25 @@ SIGNIFICANCE = RowOption(
     details="If nothing changed, the probability of any finding; among many findings, four times the share of those "
     "that are noise.",
 )
-FAIL_OVER: Option[Any] = OutputOption(
+FAIL_OVER: Option[Any] = Option(
     "fail_over",
     OF_DIFF.kind,
     None,
+    group="output",
     help="exit with 4 if a recent step exceeds it: 2 or main=5",
     details="In percent.  A step up or a drift of any function, or of the function NAME, that begins in the last "
     "--window points.  Cost that only moved does not count.",
 )
-WINDOW = OutputOption(
+WINDOW = Option(
     "window",
     Whole(1, 1 << 31),
     5,
+    group="output",
     help="points in which --fail-over looks (default: 5)",
 )
-BISECT = OutputOption.switch(
+BISECT = Option.switch(
     "bisect",
+    group="output",
     help="print the commits that are left to test",
     details="For each finding that --order lists: what lies after the last good point, up to the first bad one.",
 )
