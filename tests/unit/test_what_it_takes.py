@@ -77,7 +77,7 @@ def test_an_option_of_a_format(folder: Path) -> None:
         folder,
         registration,
         "\nFORMATS = (",
-        '\nUPPER = Option("upper", Switch(), False, format="folded", help="write names in capitals")\n\nFORMATS = (',
+        '\nUPPER = Option.switch("upper", format="folded", help="write names in capitals")\n\nFORMATS = (',
     )
     edit(folder, registration, "writes=(ROOT, NANOSECONDS)", "writes=(ROOT, NANOSECONDS, UPPER)")
     assert changed(folder) == {registration}
@@ -118,7 +118,7 @@ def test_an_operator(folder: Path) -> None:
         folder,
         table,
         "BEFORE = (",
-        'DOUBLE = Option("double", Switch(), False, group="values", help="add every row twice")\n'
+        'DOUBLE = ValueOption.switch("double", help="add every row twice")\n'
         'TWICE = _in("any", "rows.twice:twice", "any format", (DOUBLE,), switches=(DOUBLE,))\n'
         "BEFORE = (TWICE, ",
     )
