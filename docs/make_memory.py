@@ -45,8 +45,8 @@ These inputs have few parts and threads.  Each part of a profile takes 3 KB more
 stacks, each thread of a timeline 1 KB, 3 KB in a page and 10 KB in the Firefox Profiler's format.
 Each thread of a Firefox profile takes 6 KB when it is read, each sequence of a Perfetto trace 2 KB, each process of a
 recording 1 KB, and each of its mapped files 3 to 4 KB where names are looked up.
-Each value type of a page takes 16 bytes for each context and, of stacks and graphs, 28 bytes for each distinct arc;
-with many value types, up to 350 bytes for each function and type.  Of
+Each value type of a page takes 16 bytes for each context and, of stacks and graphs, 28 bytes for each distinct arc
+that has such a cost; with many value types, up to 140 bytes for each function and type.  Of
 a timeline, callers and callees take at most 2 KB for each function, and durations of single calls 4 KB, at most 17 KB.
 A flight recording takes the constants of its largest chunk, up to 14 MiB for frames and stacks that are repeated, and
 up to 40 MiB for samples with many stacks and labels.
@@ -175,8 +175,8 @@ VERBS = ("folded", "callgrind", "pprof", "speedscope", "firefox", "archive")
 VERBS += ("info", "top", "diff", "report", "sql")
 STACKS = 100_000
 ABOUT_FORMATS = """{n:,} stacks of 30 of 2,000 functions, written in each format: 1.5 million contexts.  MiB with
-the default limit: at most 64 beyond it, of `report` 98, except for DHAT's page, which has eleven value types, `sql`,
-because of DuckDB (f), and Chrome's and V8's stacks (a)."""
+the default limit: at most 64 beyond it, of `report` 96, except for `sql`, because of DuckDB (f), and Chrome's and V8's
+stacks (a)."""
 
 
 def of_verb(verb: str, path: str, folder: str) -> list[str]:

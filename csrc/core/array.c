@@ -12,8 +12,8 @@ static uint64_t grown(uint64_t had, uint64_t need, size_t width, uint64_t first,
     return cap <= most && cap <= SIZE_MAX / 2 / width ? cap : 0;
 }
 
-int fp_array_grow(void *array, uint32_t *cap, uint64_t need, size_t width, int zeroed) {
-    const uint64_t more = grown(*cap, need, width, FIRST_ARRAY / width, UINT32_MAX);
+/* To a capacity of `more` items; 0: that exceeds the limit. */
+static int grow_to(void *array, uint32_t *cap, uint64_t more, size_t width, int zeroed) {
     if (!more) return fp_escape();
     void *p; /* memcpy, because C does not allow access to, say, a `uint32_t *` as a `void *` */
     memcpy(&p, array, sizeof p);
@@ -23,6 +23,16 @@ int fp_array_grow(void *array, uint32_t *cap, uint64_t need, size_t width, int z
     memcpy(array, &p, sizeof p);
     *cap = (uint32_t)more;
     return 0;
+}
+
+int fp_array_grow(void *array, uint32_t *cap, uint64_t need, size_t width, int zeroed) {
+    return grow_to(array, cap, grown(*cap, need, width, FIRST_ARRAY / width, UINT32_MAX), width, zeroed);
+}
+
+int fp_array_slowly(void *array, uint32_t *cap, uint64_t need, size_t width) {
+    if (FP_LIKELY(need <= *cap)) return 0;
+    const uint64_t more = need + need / 8 + FIRST_ARRAY / width;
+    return grow_to(array, cap, more <= UINT32_MAX && more <= SIZE_MAX / 2 / width ? more : 0, width, 1);
 }
 
 int fp_bytes_room(uint8_t **bytes, size_t *cap, size_t need) {

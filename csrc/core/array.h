@@ -42,5 +42,9 @@ static inline void *fp_array_at(void *array, uint32_t *cap, uint64_t i, size_t w
     return items + i * width;
 }
 
+/* fp_array_zeroed for the largest arrays, which grow by an eighth: realloc moves them without copying, and what they
+ * have in addition is soon used. */
+int fp_array_slowly(void *array, uint32_t *cap, uint64_t need, size_t width);
+
 /* fp_array_room for bytes, of which there may be more than 2^32. */
 int fp_bytes_room(uint8_t **bytes, size_t *cap, size_t need);

@@ -4,6 +4,16 @@
 #endif
 #include "core/memory.h"
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+
+void fp_trim(void) {
+    (void)malloc_trim(0);
+}
+#else
+void fp_trim(void) {}
+#endif
+
 #if defined(MADV_HUGEPAGE) && defined(MREMAP_FIXED)
 
 enum { OWN = 1 << 20, PAGE = 1 << 21 }; /* the least size of a separate mapping; the size of a large page */

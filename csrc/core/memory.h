@@ -21,3 +21,6 @@ void *fp_zeroed(size_t nbytes);
 
 /* Frees the nbytes at p; does nothing for NULL and 0. */
 void fp_release(void *p, size_t nbytes);
+
+/* Gives memory that was freed back to the system, where malloc keeps it: after a phase that needed much. */
+void fp_trim(void);

@@ -273,6 +273,12 @@ uint32_t fp_table_find(const struct fp_table *t, const uint32_t *row) {
     return t->secret.key[0] ? find_by_secret(t, row) : 0;
 }
 
+void fp_table_seal(struct fp_table *t) {
+    release_index(t->index, t->index_mask);
+    t->index = NULL;
+    t->index_mask = 0;
+}
+
 void fp_table_empty(struct fp_table *t) {
     memset(t->index, 0, ((size_t)t->index_mask + 1) * sizeof *t->index);
     t->n = t->n_indexed = 1;

@@ -373,5 +373,8 @@ static inline void fp_model_prefetch_function(const struct fp_model *m, uint32_t
 /* Adds a row without looking it up, even if the table has it already.  Its id, or FP_NO_ID. */
 uint32_t fp_table_append(struct fp_table *t, const uint32_t *row);
 
+/* Frees what rows are looked up by: from now on the table is only read, with fp_table_row. */
+void fp_table_seal(struct fp_table *t);
+
 /* Removes all rows and keeps the memory.  Not for the tables of a model, but see fp_model_empty_stacks. */
 void fp_table_empty(struct fp_table *t);

@@ -51,17 +51,9 @@ struct context_walk {
     uint32_t *node_of_key; /* by key of the projection, for labels and times; NULL: there are none */
 };
 
-/* Makes room for the values of all nodes.  These are the largest arrays, so they do not double: they are moved without
- * copying, and what they have in addition is memory that the new values take. */
+/* Makes room for the values of all nodes. */
 static void values_room(const struct fp_contexts *c, int64_t **values, uint32_t *cap) {
-    const uint64_t n = c->nodes.n, more = n + n / 8 < UINT32_MAX ? n + n / 8 : UINT32_MAX;
-    const size_t width = values_of(c);
-    if (n <= *cap) return;
-    if (more > SIZE_MAX / 2 / width) fp_escape();
-    int64_t *grown = fp_have(realloc(*values, (size_t)more * width));
-    memset((uint8_t *)grown + *cap * width, 0, (size_t)(more - *cap) * width);
-    *values = grown;
-    *cap = (uint32_t)more;
+    fp_array_slowly(values, cap, c->nodes.n, values_of(c));
 }
 
 /* Makes room for `n_values` values of each node in one of the two arrays. */
@@ -238,6 +230,8 @@ int fp_contexts_end(struct fp_contexts *c, struct fp_err *err) {
     for (uint32_t i = 1; i < c->nodes.n; i++) root[i] = parent_of(c, i) ? root[parent_of(c, i)] : i;
     fp_context_times_order(&c->times, root);
     fp_scratch_free(root);
+    fp_table_seal(&c->nodes);
+    fp_trim();
     return FP_DONE;
 }
 
@@ -365,6 +359,13 @@ static uint64_t list_children(const struct fp_contexts *c, const uint8_t *kept, 
     return n;
 }
 
+static void free_columns(struct fp_contexts *c) {
+    FP_FREE(c->up, c->function, c->thread, c->self);
+    c->n = 0;
+    c->up = c->function = c->thread = NULL;
+    c->self = NULL;
+}
+
 /* Fills the columns, each context before those that it calls. */
 static int fill(struct fp_contexts *c, const uint8_t *kept, struct fp_err *err) {
     const uint32_t n_nodes = c->nodes.n;
@@ -375,10 +376,7 @@ static int fill(struct fp_contexts *c, const uint8_t *kept, struct fp_err *err) 
     const uint64_t n = list_children(c, kept, cuts, order, child, sibling);
     fp_scratch_free(order);
     if (n > UINT32_MAX) fp_escape();
-    FP_FREE(c->up, c->function, c->thread, c->self);
     c->n = (uint32_t)n;
-    c->up = c->function = c->thread = NULL;
-    c->self = NULL;
     c->up = fp_have(malloc((size_t)(n + 1) * sizeof *c->up));
     c->function = fp_have(malloc((size_t)(n + 1) * sizeof *c->function));
     c->thread = fp_have(malloc((size_t)(n + 1) * sizeof *c->thread));
@@ -416,12 +414,15 @@ static uint8_t *choose(const struct fp_contexts *c, double least, uint32_t most,
 int fp_contexts_cut(struct fp_contexts *c, double least, uint32_t most, struct fp_err *err) {
     const size_t nbytes = c->nodes.n * values_of(c);
     double above;
+    free_columns(c);
     uint8_t *kept = choose(c, least, most, &above);
     int64_t *const before = fp_scratch(nbytes, 1); /* because the next call may keep these */
     memcpy(before, c->cut, nbytes);
     int status = move_up(c, kept, err);
     if (!status) status = fill(c, kept, err);
     memcpy(c->cut, before, nbytes);
+    fp_scratch_free(kept);
+    fp_trim();
     return status;
 }
 

@@ -19,7 +19,7 @@ void fp_top_sums_clear(struct fp_top_sums *c) {
 
 void fp_top_room(struct fp_top_sums *c, uint64_t n) {
     if (n <= c->cap) return;
-    const uint64_t cap = n > 2 * (uint64_t)c->cap ? (n > FIRST ? n : FIRST) : 2 * (uint64_t)c->cap;
+    const uint64_t cap = n < FIRST ? FIRST : n + n / 8; /* a page has them for each value type */
     if (cap > UINT32_MAX) fp_escape();
     /* Grow all arrays or none, because they share their capacity. */
     struct fp_top_sums more = {.cap = (uint32_t)cap};

@@ -87,7 +87,9 @@ struct fp_top_functions {
     uint32_t cap;
     uint32_t *touched; /* functions of the current part */
     uint32_t n_touched, cap_touched;
-    struct fp_top_arcs *arcs; /* two: of graphs, and of exact sources */
+    struct fp_top_arcs *arcs;     /* two: of graphs, and of exact sources */
+    struct fp_top_last_arc *last; /* by function, of FP_PART_ARCS */
+    uint32_t cap_last;
     /* set by fp_top_functions_index */
     uint32_t *shown_as;       /* by function: a number for all that have its name, file, object and cycle */
     uint32_t *slot;           /* by that number, then by cycle: 1 + place in `found` while arcs are added up */
@@ -104,11 +106,14 @@ void fp_top_functions_free(struct fp_top_functions *f);
 enum fp_top_functions_part {
     FP_PART_GRAPH = 0,   /* a graph: inclusive costs follow from arcs */
     FP_PART_EXACT = 1,   /* another view: inclusive costs are added to `all` separately */
-    FP_PART_ARCS = 2,    /* the same, and so are self costs and calls */
+    FP_PART_ARCS = 2,    /* the same, and so are self costs and calls: of the rows only arcs are added */
     FP_PART_RECORDED = 3 /* a graph with a value that is the inclusive cost of each function */
 };
 
-/* Begins a part.  `how` is enum fp_top_functions_part; without `arcs` its arcs are not kept.  Keep those of a graph,
+/* Which arcs are kept. */
+enum { FP_ARCS_NONE = 0, FP_ARCS_ALL = 1, FP_ARCS_OF_COSTS = 2 /* with FP_PART_ARCS: those whose cost is not 0 */ };
+
+/* Begins a part.  `how` is enum fp_top_functions_part; `arcs` says which of its arcs are kept.  Keep those of a graph,
  * because cycles are found in them. */
 void fp_top_functions_begin(struct fp_top_functions *f, int how, int arcs);
 

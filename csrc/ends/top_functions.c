@@ -1,5 +1,11 @@
 #include "ends/top.h"
 
+/* The last arc into a function and its caller: usually also the next one, because a function's calls come in a run.  So
+ * arcs need no hash table. */
+struct fp_top_last_arc {
+    uint32_t caller, arc;
+};
+
 /* The sums of one function in a part. */
 struct fp_top_function_sums {
     int64_t self, second;
@@ -7,9 +13,7 @@ struct fp_top_function_sums {
     int64_t calls;     /* into it */
     int64_t recorded;  /* inclusive cost, as the source states it */
     uint32_t touched;
-    /* The last arc into it and its caller: usually also the next one, because a function's calls come in a run.  So
-     * arcs need no hash table. */
-    uint32_t last_caller, last_arc;
+    struct fp_top_last_arc last;
 };
 
 /* Arcs in order of arrival, mostly distinct; after a merge distinct and ordered by caller. */
@@ -51,13 +55,12 @@ static void free_parts(struct fp_top_functions *f) {
 
 void fp_top_functions_free(struct fp_top_functions *f) {
     for (int exact = 0; f->arcs && exact < 2; exact++) {
-        fp_release(f->arcs[exact].items, f->arcs[exact].cap * sizeof *f->arcs[exact].items);
-        FP_FREE(f->arcs[exact].start, f->arcs[exact].into, f->arcs[exact].into_start);
+        FP_FREE(f->arcs[exact].items, f->arcs[exact].start, f->arcs[exact].into, f->arcs[exact].into_start);
     }
     fp_top_sums_clear(&f->all);
     free_parts(f);
     fp_table_clear(&f->names);
-    FP_FREE(f->arcs, f->cycle, f->shown_as, f->slot, f->found, f);
+    FP_FREE(f->arcs, f->cycle, f->shown_as, f->slot, f->found, f->last, f);
 }
 
 void fp_top_functions_begin(struct fp_top_functions *f, int how, int arcs) {
@@ -68,6 +71,8 @@ void fp_top_functions_begin(struct fp_top_functions *f, int how, int arcs) {
 /* Merges arcs of the same caller and callee, and orders them by caller.  0 or FP_E_OVERFLOW. */
 static int merge_arcs(struct fp_top_functions *f, struct fp_top_arcs *a, struct fp_err *err) {
     const uint32_t n_functions = f->model->functions.n, n = a->n;
+    a->n_start = n_functions;
+    if (!n) return 0;
     uint32_t *start = fp_scratch((size_t)n_functions + 1, sizeof *start);
     uint32_t *at = fp_scratch((size_t)n_functions + 1, sizeof *at); /* by callee: its arc from the current caller */
     uint32_t caller = 0, kept = 0, ordered = 1;                     /* arcs in order: all, if the source is sorted */
@@ -100,9 +105,10 @@ static int merge_arcs(struct fp_top_functions *f, struct fp_top_arcs *a, struct 
     a->merge_at = merge_at < UINT32_MAX ? (uint32_t)merge_at : UINT32_MAX;
     free(a->start);
     a->start = fp_scratch_keep(start);
-    a->n_start = n_functions;
     fp_scratch_free(at);
-    for (uint32_t i = 0; i < f->cap; i++) f->by_function[i].last_caller = FP_NO_ID; /* arcs have other numbers now */
+    /* arcs have other numbers now */
+    for (uint32_t i = 0; i < f->cap; i++) f->by_function[i].last.caller = FP_NO_ID;
+    for (uint32_t i = 0; i < f->cap_last; i++) f->last[i].caller = FP_NO_ID;
     return overflow ? beyond(err) : 0;
 }
 
@@ -119,18 +125,14 @@ static void room(struct fp_top_functions *f) {
     if (!cap) fp_escape();
     fp_array_room(&f->touched, &f->cap_touched, cap, sizeof *f->touched);
     struct fp_top_function_sums *sums = fp_have(fp_grow(f->by_function, f->cap * sizeof *sums, cap * sizeof *sums));
-    for (uint32_t i = f->cap; i < cap; i++) sums[i] = (struct fp_top_function_sums){.last_caller = FP_NO_ID};
+    for (uint32_t i = f->cap; i < cap; i++) sums[i] = (struct fp_top_function_sums){.last.caller = FP_NO_ID};
     f->by_function = sums;
     f->cap = cap;
 }
 
-/* Makes room for the arcs of `n` more rows. */
-static void arcs_room(struct fp_top_arcs *a, uint32_t n) {
-    if ((uint64_t)a->n + n <= a->cap) return;
-    const uint32_t cap = more_than(a->cap, (uint64_t)a->n + n);
-    if (!cap) fp_escape();
-    a->items = fp_have(fp_grow(a->items, a->cap * sizeof *a->items, cap * sizeof *a->items));
-    a->cap = cap;
+/* Makes room for the arcs of `n` more rows.  A page has arcs for each value type, so they do not double. */
+static inline void arcs_room(struct fp_top_arcs *a, uint32_t n) {
+    fp_array_slowly(&a->items, &a->cap, (uint64_t)a->n + n, sizeof *a->items);
 }
 
 /* Makes room for the sums of functions of graphs. */
@@ -164,14 +166,58 @@ static inline struct fp_top_function_sums *touch(struct fp_top_functions *f, uin
     return sums;
 }
 
+/* Adds to the last arc into a function, or begins another one.  Returns whether a sum passes 64 bits. */
+static inline int add_arc(struct fp_top_arcs *arcs, struct fp_top_last_arc *last, struct fp_top_arc arc) {
+    if (last->caller != arc.caller) {
+        *last = (struct fp_top_last_arc){arc.caller, arcs->n};
+        arcs->items[arcs->n++] = arc;
+        return 0;
+    }
+    struct fp_top_arc *same = &arcs->items[last->arc];
+    int overflow = __builtin_add_overflow(same->cost, arc.cost, &same->cost);
+    overflow |= __builtin_add_overflow(same->calls, arc.calls, &same->calls);
+    return overflow;
+}
+
+/* Makes room for the last arc into a function. */
+static inline void last_room(struct fp_top_functions *f, uint32_t callee) {
+    if (callee < f->cap_last) return;
+    const uint32_t had = f->cap_last;
+    fp_array_room(&f->last, &f->cap_last, (uint64_t)callee + 1, sizeof *f->last);
+    for (uint32_t i = had; i < f->cap_last; i++) f->last[i].caller = FP_NO_ID;
+}
+
+/* Adds only the arcs of rows. */
+static int put_arcs(struct fp_top_functions *f, const struct fp_batch *in, int value, struct fp_err *err) {
+    const uint32_t n_functions = f->model->functions.n;
+    const int64_t *const values = value < 0 ? NULL : in->values + (size_t)value * in->cap;
+    struct fp_top_arcs *const arcs = &f->arcs[1];
+    int overflow = 0;
+    for (uint32_t i = 0; i < in->n; i++) {
+        const uint32_t caller = in->function[i], callee = in->callee[i];
+        const int64_t cost = values ? values[i] : 0;
+        int64_t count;
+        if (in->kind[i] != FP_CALL || (!cost && f->keep_arcs == FP_ARCS_OF_COSTS)) continue;
+        if (caller >= n_functions) return fp_unknown_id(err, "the function of a row", caller, n_functions);
+        if (callee >= n_functions) return fp_unknown_id(err, "the function of a call", callee, n_functions);
+        arcs_room(arcs, 1);
+        last_room(f, callee);
+        overflow |= __builtin_add_overflow(in->count[i], 0, &count);
+        overflow |= add_arc(arcs, &f->last[callee], (struct fp_top_arc){caller, callee, cost, count});
+    }
+    if (overflow) return beyond(err);
+    return arcs->n > arcs->merge_at ? merge_arcs(f, arcs, err) : FP_DONE;
+}
+
 int fp_top_functions_put(struct fp_top_functions *f, const struct fp_batch *in, int value, int second, int calls,
                          int inclusive, struct fp_err *err) {
+    if (f->how == FP_PART_ARCS) return put_arcs(f, in, value, err);
     const uint32_t n = in->n, n_functions = f->model->functions.n;
     const int64_t *const values = value < 0 ? NULL : in->values + (size_t)value * in->cap;
     const int64_t *const seconds = second < 0 ? NULL : in->values + (size_t)second * in->cap;
     const int64_t *const counted = calls < 0 ? NULL : in->values + (size_t)calls * in->cap;
     const int64_t *const recorded = inclusive < 0 ? NULL : in->values + (size_t)inclusive * in->cap;
-    const int by_arcs = !counted && f->how != FP_PART_ARCS;
+    const int by_arcs = !counted;
     struct fp_top_arcs *const arcs = &f->arcs[f->how != FP_PART_GRAPH];
     int overflow = 0;
     room(f);
@@ -201,20 +247,10 @@ int fp_top_functions_put(struct fp_top_functions *f, const struct fp_batch *in, 
                 overflow |= __builtin_add_overflow(to->into, cost, &to->into);
                 overflow |= __builtin_add_overflow(out, cost, &out);
             }
-            if (!f->keep_arcs) continue;
-            if (to->last_caller == caller) {
-                struct fp_top_arc *same = &arcs->items[to->last_arc];
-                overflow |= __builtin_add_overflow(same->cost, cost, &same->cost);
-                overflow |= __builtin_add_overflow(same->calls, count, &same->calls);
-            } else {
-                to->last_caller = caller;
-                to->last_arc = arcs->n;
-                arcs->items[arcs->n++] = (struct fp_top_arc){caller, callee, cost, count};
-            }
+            if (f->keep_arcs) overflow |= add_arc(arcs, &to->last, (struct fp_top_arc){caller, callee, cost, count});
         }
         struct fp_top_function_sums *from = touch(f, caller);
         overflow |= __builtin_add_overflow(from->out, out, &from->out);
-        if (f->how == FP_PART_ARCS) continue;
         overflow |= __builtin_add_overflow(from->self, self, &from->self);
         overflow |= __builtin_add_overflow(from->second, other, &from->second);
         overflow |= __builtin_add_overflow(from->calls, called, &from->calls);
@@ -268,7 +304,7 @@ int fp_top_functions_end_part(struct fp_top_functions *f, struct fp_err *err) {
         if (f->how == FP_PART_GRAPH) overflow |= add_inclusive(f, id, s);
         if (f->how == FP_PART_RECORDED)
             overflow |= __builtin_add_overflow(all->inclusive[id], recorded_or_not(s), &all->inclusive[id]);
-        *s = (struct fp_top_function_sums){.last_caller = FP_NO_ID};
+        *s = (struct fp_top_function_sums){.last.caller = FP_NO_ID};
     }
     f->n_touched = 0;
     return overflow ? beyond(err) : FP_DONE;
@@ -278,6 +314,7 @@ int fp_top_functions_end_part(struct fp_top_functions *f, struct fp_err *err) {
  * `low` is 0 for a function not visited yet, `done` for one whose component is known. */
 static void find_cycles(struct fp_top_functions *f, const struct fp_top_arcs *a) {
     const uint32_t n = a->n_start, done = UINT32_MAX;
+    if (!a->n) return;
     uint32_t *low = fp_scratch((size_t)n + 1, sizeof *low), *number = fp_scratch((size_t)n + 1, sizeof *number);
     uint32_t *stack = fp_scratch((size_t)n + 1, sizeof *stack), *path = fp_scratch((size_t)n + 1, sizeof *path);
     uint32_t *next = fp_scratch((size_t)n + 1, sizeof *next); /* by function: the arc to follow next */
@@ -321,9 +358,11 @@ int fp_top_functions_end(struct fp_top_functions *f, int cycles, struct fp_err *
     struct fp_top_sums *const all = &f->all;
     const struct fp_top_arcs *const a = &f->arcs[0];
     int overflow = 0;
-    room(f);
-    fp_top_room(all, f->cap);
-    graph_room(f);
+    if (f->cap) { /* not only stacks were added */
+        room(f);
+        graph_room(f);
+    }
+    fp_top_room(all, f->model->functions.n > f->cap ? f->model->functions.n : f->cap);
     for (int exact = 0; exact < 2; exact++) FP_TRY(merge_arcs(f, &f->arcs[exact], err));
     free(f->cycle);
     f->n_cycles = 0;
@@ -371,6 +410,7 @@ static void find_names(struct fp_top_functions *f) {
 int fp_top_functions_index(struct fp_top_functions *f) {
     for (int exact = 0; exact < 2; exact++) {
         struct fp_top_arcs *a = &f->arcs[exact];
+        if (!a->n) continue;
         FP_FREE(a->into, a->into_start);
         a->into = a->into_start = NULL;
         a->into = fp_have(malloc(((size_t)a->n + 1) * sizeof *a->into));
@@ -380,7 +420,7 @@ int fp_top_functions_index(struct fp_top_functions *f) {
         for (uint32_t c = 0; c < a->n_start; c++) a->into_start[c + 2] += a->into_start[c + 1];
         for (uint32_t i = 0; i < a->n; i++) a->into[a->into_start[a->items[i].callee + 1]++] = i;
     }
-    find_names(f);
+    if (fp_top_functions_has_arcs(f)) find_names(f);
     return 0;
 }
 
@@ -428,6 +468,7 @@ static int64_t find_arcs(struct fp_top_functions *f, uint32_t function, int into
     if (function >= f->arcs[0].n_start) return 0;
     for (int exact = 0; exact < 2; exact++) {
         const struct fp_top_arcs *a = &f->arcs[exact];
+        if (!a->n) continue;
         const uint32_t *start = (into ? a->into_start : a->start) + function;
         fp_array_room(&f->found, &f->cap_found, (uint64_t)n + start[1] - start[0], sizeof *f->found);
         for (uint32_t i = start[0]; i < start[1]; i++) {

@@ -361,8 +361,8 @@ class FunctionCosts:
         add_projected(project, events, [(self, *columns)], calls_of(events))
         lib.fp_project_empty(project)
 
-    def _begin_arcs(self) -> None:
-        lib.fp_top_functions_begin(self._functions, lib.FP_PART_ARCS, True)
+    def _begin_arcs(self, which: int) -> None:
+        lib.fp_top_functions_begin(self._functions, lib.FP_PART_ARCS, which)
 
     def _selected(self, project: fp_project, events: list[ValueType], calls: int) -> Iterator[Batch]:
         totals, check = ffi.new("int64_t[]", len(events)), partial(self._fits, events=events)
@@ -512,19 +512,24 @@ class FunctionCosts:
 
 
 def add_projected(
-    project: fp_project, events: list[ValueType], to: list[tuple[FunctionCosts, int, int]], calls: int
+    project: fp_project,
+    events: list[ValueType],
+    to: list[tuple[FunctionCosts, int, int]],
+    calls: int,
+    *,
+    sparse: bool = False,
 ) -> None:
     """Add the costs of a finished projection's stacks to several FunctionCosts, each of another value type.
 
     `to`: costs, and the columns of their values and second values in the projection, whose columns are `events`.
-    `calls`: the column of calls.  -1: it has none.
+    `calls`: the column of calls.  -1: it has none.  `sparse`: only the first one gets arcs without a cost.
     """
     first = to[0][0]
     add_stacks(project, events, to, calls)
     if not first._arcs:
         return
     for costs, _, _ in to:
-        costs._begin_arcs()
+        costs._begin_arcs(lib.FP_ARCS_OF_COSTS if sparse and costs is not first else lib.FP_ARCS_ALL)
     for batch in first._selected(project, events, calls):
         for costs, value, _ in to:
             costs.put(batch, value)

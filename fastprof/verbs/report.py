@@ -304,6 +304,7 @@ class PageData:
             alone=len(pipelines) == 1,
             timed=len(self._inputs) == 1,  # clocks of several may differ
             keeps_stacks=not all(pipeline.renews_stacks for pipeline in pipelines),
+            sparse=True,
         )
         timeline = self._timeline_of(pipelines)
         for side, view, rows in self._rows(pipelines):

@@ -16,7 +16,6 @@ from tests.support.stack_files import WRITE, stacks
 # What a process may take beyond --max-memory.  A page takes 30 MiB while it is made, DuckDB's library 35 to 50.
 EXTRA = {"report": 96, "sql": 96}
 OTHERS = 64
-MORE = {("dhat", "report"): 24}  # eleven value types
 FEW_LEFT = 16  # 10,000 stacks leave at least this much of it
 STAY = {"trace-event", "cpuprofile"}  # formats whose stacks stay in the model (docs/memory.md)
 TRIED = (*VERBS, "merge")
@@ -45,7 +44,7 @@ def beyond(format_: str, n: int, verbs: tuple[str, ...], path: str, folder: Path
     commands = [[*of_verb(verb, path, str(folder)), "--max-memory", f"{limit}M"] for verb in verbs]
     left = FEW_LEFT if n == 10_000 else 0
     found = dict(zip(verbs, (nbytes // MIB for nbytes in peaks(commands)), strict=True))
-    bounds = {verb: limit + EXTRA.get(verb, OTHERS) + MORE.get((format_, verb), 0) - left for verb in verbs}
+    bounds = {verb: limit + EXTRA.get(verb, OTHERS) - left for verb in verbs}
     return {verb: mib for verb, mib in found.items() if mib > bounds[verb]}
 
 

@@ -73,9 +73,11 @@ class Columns:
         return other
 
     def add(self, name: str, type_: str, items: Sequence[Any]) -> None:
+        """An array of that type is kept, not copied."""
         if type_ == "d" and min(items, default=0) >= 0 and max(items, default=0) <= NONE and not _has_fractions(items):
             type_ = "I"  # smaller and faster to read
-        self._columns[name] = array(type_, items)
+        column = items if isinstance(items, array) and items.typecode == type_ else array(type_, items)
+        self._columns[name] = column
 
     def __getitem__(self, name: str) -> array[Any]:
         return self._columns[name]

@@ -152,7 +152,7 @@ class Content:
         for i, thread in roots.items():
             threads[i] = positions[thread]
         self.columns.add("context up", "I", ups)
-        self.columns.add("context function", "I", [numbers[f] for f in functions])
+        self.columns.add("context function", "I", array("I", map(numbers.__getitem__, functions)))
         self.columns.add("context thread", "I", threads)
         cut = []
         pruned = [i for i, function in enumerate(functions) if not function and ups[i]]
@@ -243,4 +243,7 @@ class Content:
 
 def array_of(type_: str, pointer: Pointer[int], n: int) -> array[int]:
     """A copy of `n` items in C."""
-    return array(type_, bytes(ffi.buffer(pointer, n * array(type_).itemsize))) if n else array(type_)
+    found = array(type_)
+    if n:
+        found.frombytes(ffi.buffer(pointer, n * found.itemsize))
+    return found

@@ -71,11 +71,13 @@ class Shown:
         alone: bool = False,
         timed: bool = False,
         keeps_stacks: bool = True,
+        sparse: bool = False,
     ) -> None:
         """`alone`: all rows of the page have one view.  `timed`: samples with times are kept, which are of one input.
-        `keeps_stacks`: those of the model must not be emptied."""
+        `keeps_stacks`: those of the model must not be emptied.  `sparse`: of several value types only the first has
+        call arcs without a cost."""
         self._model, self._log, self._compared, self._alone = model, log, compared, alone and not compared
-        self._keeps_stacks = keeps_stacks
+        self._keeps_stacks, self._sparse = keeps_stacks, sparse
         # options of the bridges to stacks
         self._bridging = options.with_given(
             **{PER_THREAD.name: not compared, FRAMES.name: "function", PRUNE.name: prune}
@@ -291,7 +293,7 @@ class Shown:
         counted = calls_of([events[k] for k in mine])
         calls = -1 if counted < 0 else mine[counted]
         if mine:
-            add_projected(project, events, [(self.costs[k], k, -1) for k in mine], calls)
+            add_projected(project, events, [(self.costs[k], k, -1) for k in mine], calls, sparse=self._sparse)
         for k in mine:
             self.costs[k].calls_known &= calls >= 0
         self._fits(lib.fp_first_lines_stacks(self._lines, project))

@@ -21,6 +21,7 @@ from fastprof.verbs.page.contexts import Shown
 from fastprof.verbs.top import BY, TREE, Finder, Row
 
 _LISTED = 4  # figures of an arc in Shown.listed_arcs
+_CELLS = 1 << 18  # functions times value columns; beyond it only the first column has functions without a cost
 _CALLS = 15  # number of callers and of callees shown per function, the most expensive ones
 
 
@@ -97,12 +98,15 @@ class Table:
         self._found: dict[Place, dict[int, int | Row]] = {}
         self._finders: dict[int, Finder] = {}
         chosen, finder = Options(**{BY.name: "function", TREE.name: "both"}), None
+        is_large = len(ids) * len(kept) > _CELLS
         for c in kept:
+            own, inclusive = self._columns[c]["self"], self._columns[c]["inclusive"]
+            is_sparse = is_large and c != kept[0]
             event = shown.events[shown.columns[c].event]
             self._finders[c] = finder = Finder(model, shown.costs[c], chosen, (), event, None, finder)
             seen = shown.costs[c].seen
             for i in ids:
-                if i < len(seen) and seen[i]:
+                if i < len(seen) and seen[i] and (own[i] or inclusive[i] or not is_sparse):
                     self._found.setdefault(self._free(places[i], c), {})[c] = i
             for row in finder.cycle_rows():
                 self._found.setdefault(Place(row.name), {})[c] = row
@@ -281,6 +285,8 @@ def _merged(arcs: Arcs, n_values: int) -> Arcs:
 def _columns(both: list[list[_Arc]], n_values: int) -> Arcs:
     """Callers and then callees as columns.  `both`: the rows of each."""
     rows = both[0] + both[1]
+    if not rows:
+        return Arcs([], 0, [()] * n_values, [(), ()])
     costs = [_packed([row[1][k] for row in rows]) for k in range(n_values)]
     calls = [_packed([row[2][side] for row in rows]) for side in (0, 1)]
     return Arcs([row[0] for row in rows], len(both[0]), costs, calls)
