@@ -113,7 +113,7 @@ enum fp_top_functions_part {
 /* Which arcs are kept. */
 enum { FP_ARCS_NONE = 0, FP_ARCS_ALL = 1, FP_ARCS_OF_COSTS = 2 /* with FP_PART_ARCS: those whose cost is not 0 */ };
 
-/* Begins a part.  `how` is enum fp_top_functions_part; `arcs` says which of its arcs are kept.  Keep those of a graph,
+/* Begins a part.  `how` is enum fp_top_functions_part; `arcs`: which of its arcs are kept.  Keep those of a graph,
  * because cycles are found in them. */
 void fp_top_functions_begin(struct fp_top_functions *f, int how, int arcs);
 
