@@ -111,8 +111,8 @@ here, in the 2,000 lines of one file.""",
         {"graph": "diff"},
     ),
     "i": (
-        """The writer of pstats adds up each function and each pair of caller and callee, some 100 bytes for each.""",
-        dict.fromkeys(("timeline", "stacks", "graph"), "convert to pstats"),
+        """The writer of pstats adds up each function and each pair of caller and callee, some 50 bytes for each.""",
+        dict.fromkeys(("timeline", "stacks"), "convert to pstats"),
     ),
     "j": (
         """A section of a store that is compressed with an earlier one needs that one and zstandard's tables for

@@ -2,6 +2,8 @@
 
 enum { KEY_FILE, KEY_LINE, KEY_NAME, KEY_WIDTH };
 enum { CALLER, CALLEE, ARC_WIDTH };
+/* The values of an arc whose others are derived. */
+enum { ARC_COST = FP_PSTATS_TIME, ARC_CALLS = FP_PSTATS_CALLS, ARC_VALUES = 2 };
 
 struct fp_pstats_writer *fp_pstats_writer_new(struct fp_model *model) {
     struct fp_pstats_writer *w = fp_made(sizeof *w);
@@ -12,21 +14,47 @@ struct fp_pstats_writer *fp_pstats_writer_new(struct fp_model *model) {
     return w;
 }
 
+/* Bytes of the values of n arcs. */
+static size_t arcs_size(const struct fp_pstats_writer *w, uint64_t n) {
+    return (size_t)n * w->width * sizeof *w->of_arcs;
+}
+
 void fp_pstats_writer_free(struct fp_pstats_writer *w) {
     FP_CLEAR_TABLES(&w->arcs, &w->old_arcs, &w->keys);
     fp_utf8_names_clear(&w->texts);
     fp_buf_free(&w->scratch);
-    FP_FREE(w->own, w->lines, w->of_arcs, w->of_old_arcs, w->key_of, w->of_keys, w->first, w->sorted, w->text_refs,
-            w->key_refs, w);
+    fp_release(w->of_arcs, arcs_size(w, w->cap_of_arcs));
+    fp_release(w->of_old_arcs, arcs_size(w, w->cap_of_old_arcs));
+    FP_FREE(w->own, w->lines, w->key_of, w->of_keys, w->first, w->sorted, w->text_refs, w->key_refs, w);
 }
 
 /* ---- adding up ---- */
 
-static int add(struct fp_pstats_sums *to, const struct fp_pstats_sums *more, struct fp_err *err) {
-    for (uint32_t k = 0; k < FP_PSTATS_VALUES; k++)
-        if (__builtin_add_overflow(to->v[k], more->v[k], &to->v[k]))
+/* Adds n values. */
+static int add_values(int64_t *to, const int64_t *more, uint32_t n, struct fp_err *err) {
+    for (uint32_t k = 0; k < n; k++)
+        if (__builtin_add_overflow(to[k], more[k], &to[k]))
             return fp_fail_beyond(err, "the sum of a function", FP_NO_COLUMN, "2^63 - 1");
     return 0;
+}
+
+static int add(struct fp_pstats_sums *to, const struct fp_pstats_sums *more, struct fp_err *err) {
+    return add_values(to->v, more->v, FP_PSTATS_VALUES, err);
+}
+
+/* Adds the values of an arc. */
+static int add_arc(struct fp_pstats_writer *w, uint32_t caller, uint32_t callee, const int64_t *values,
+                   struct fp_err *err) {
+    const uint32_t n = w->arcs.n;
+    const uint32_t arc = fp_table_intern(&w->arcs, (const uint32_t[ARC_WIDTH]){caller, callee});
+    if (arc >= w->cap_of_arcs) {
+        const uint64_t cap = arc < UINT32_MAX / 2 ? 2 * (uint64_t)arc + 64 : UINT32_MAX;
+        w->of_arcs = fp_have(fp_grow(w->of_arcs, arcs_size(w, w->cap_of_arcs), arcs_size(w, cap)));
+        w->cap_of_arcs = (uint32_t)cap;
+    }
+    int64_t *of = w->of_arcs + (size_t)arc * w->width;
+    if (arc == n) memset(of, 0, w->width * sizeof *of);
+    return add_values(of, values, w->width, err);
 }
 
 /* Makes room for a function and records its first line. */
@@ -60,11 +88,11 @@ static int put_row(struct fp_pstats_writer *w, const struct fp_batch *in, uint32
         sums.v[FP_PSTATS_CALLS] = (int64_t)in->count[i];
     }
     see(w, in->callee[i], 0);
-    const uint32_t arc = fp_table_intern(&w->arcs, (const uint32_t[ARC_WIDTH]){function, in->callee[i]});
-    return add(FP_AT(w->of_arcs, w->cap_of_arcs, arc), &sums, err);
+    return add_arc(w, function, in->callee[i], sums.v, err); /* its first values are those of ARC_VALUES */
 }
 
 int fp_pstats_put(struct fp_pstats_writer *w, const struct fp_batch *in, struct fp_err *err) {
+    if (w->arcs.n == 1) w->width = w->complete ? FP_PSTATS_VALUES : ARC_VALUES;
     for (uint32_t i = 0; i < in->n; i++) FP_TRY(put_row(w, in, i, err));
     return FP_DONE;
 }
@@ -97,17 +125,23 @@ static int add_to_keys(struct fp_pstats_writer *w, struct fp_err *err) {
 /* Arcs between keys instead of functions. */
 static int arcs_of_keys(struct fp_pstats_writer *w, struct fp_err *err) {
     int status = 0;
+    if (!w->merged) { /* they remain distinct */
+        fp_table_seal(&w->arcs);
+        for (uint32_t *arc = w->arcs.words; arc < w->arcs.words + (size_t)w->arcs.n * ARC_WIDTH; arc++)
+            *arc = w->key_of[*arc];
+        return 0;
+    }
     w->old_arcs = w->arcs;
     w->of_old_arcs = w->of_arcs;
+    w->cap_of_old_arcs = w->cap_of_arcs;
     memset(&w->arcs, 0, sizeof w->arcs);
     w->of_arcs = NULL;
     w->cap_of_arcs = 0;
+    fp_table_seal(&w->old_arcs);
     fp_table_init(&w->arcs, ARC_WIDTH);
     for (uint32_t i = 1; !status && i < w->old_arcs.n; i++) {
         const uint32_t *arc = fp_table_row(&w->old_arcs, i);
-        const uint32_t keys[ARC_WIDTH] = {w->key_of[arc[CALLER]], w->key_of[arc[CALLEE]]};
-        const uint32_t id = fp_table_intern(&w->arcs, keys);
-        status = add(FP_AT(w->of_arcs, w->cap_of_arcs, id), &w->of_old_arcs[i], err);
+        status = add_arc(w, w->key_of[arc[CALLER]], w->key_of[arc[CALLEE]], w->of_old_arcs + (size_t)i * w->width, err);
     }
     return status;
 }
@@ -127,42 +161,51 @@ static void sort_arcs(struct fp_pstats_writer *w) {
 
 /* ---- numbers that follow from one value ---- */
 
+/* All values of an arc. */
+static struct fp_pstats_sums values_of(const struct fp_pstats_writer *w, uint32_t i) {
+    const uint32_t *arc = fp_table_row(&w->arcs, i);
+    const int64_t *v = w->of_arcs + (size_t)i * w->width;
+    struct fp_pstats_sums sums;
+    if (w->width == FP_PSTATS_VALUES && w->complete) {
+        memcpy(sums.v, v, sizeof sums.v);
+        return sums;
+    }
+    const struct fp_pstats_sums *callee = &w->of_keys[arc[CALLEE]];
+    const int64_t into = callee->v[FP_PSTATS_TIME]; /* see derive */
+    const int is_own = arc[CALLER] == arc[CALLEE];
+    sums.v[FP_PSTATS_CALLS] = v[ARC_CALLS];
+    sums.v[FP_PSTATS_PRIMITIVE] = is_own ? 0 : v[ARC_CALLS];
+    sums.v[FP_PSTATS_CUMULATIVE] = v[ARC_COST];
+    sums.v[FP_PSTATS_OWN] =
+        is_own || !into ? 0 : (int64_t)((double)callee->v[FP_PSTATS_OWN] * ((double)v[ARC_COST] / (double)into));
+    return sums;
+}
+
+/* Of functions.  Their FP_PSTATS_TIME becomes the cost of the calls into them. */
 static int derive(struct fp_pstats_writer *w, struct fp_err *err) {
     struct fp_pstats_sums *const own = w->of_keys;
-    int64_t *const made =
-        fp_have(calloc((size_t)w->keys.n + 1, sizeof *made)); /* by key: own cost and calls that it makes */
-    int status = 0;
-    for (uint32_t key = 1; !status && key < w->keys.n; key++)
-        made[key] = own[key].v[FP_PSTATS_OWN] = own[key].v[FP_PSTATS_TIME];
-    for (uint32_t i = 1; !status && i < w->arcs.n; i++) {
+    int64_t *const made = fp_scratch(w->keys.n, sizeof *made); /* by key: own cost and calls that it makes */
+    for (uint32_t key = 1; key < w->keys.n; key++) made[key] = own[key].v[FP_PSTATS_OWN] = own[key].v[FP_PSTATS_TIME];
+    for (uint32_t i = 1; i < w->arcs.n; i++) {
         const uint32_t *arc = fp_table_row(&w->arcs, i);
-        const struct fp_pstats_sums *sums = &w->of_arcs[i];
+        const int64_t *v = w->of_arcs + (size_t)i * w->width;
         struct fp_pstats_sums into = {{0}};
-        into.v[FP_PSTATS_CALLS] = sums->v[FP_PSTATS_CALLS];
+        into.v[FP_PSTATS_CALLS] = v[ARC_CALLS];
         if (arc[CALLER] != arc[CALLEE]) {
-            into.v[FP_PSTATS_PRIMITIVE] = sums->v[FP_PSTATS_CALLS];
-            into.v[FP_PSTATS_CUMULATIVE] = sums->v[FP_PSTATS_TIME];
-            if (__builtin_add_overflow(made[arc[CALLER]], sums->v[FP_PSTATS_TIME], &made[arc[CALLER]]))
-                status = fp_fail_beyond(err, "the cost of a function", FP_NO_COLUMN, "2^63 - 1");
+            w->estimated++;
+            into.v[FP_PSTATS_PRIMITIVE] = v[ARC_CALLS];
+            into.v[FP_PSTATS_CUMULATIVE] = v[ARC_COST];
+            if (__builtin_add_overflow(made[arc[CALLER]], v[ARC_COST], &made[arc[CALLER]]))
+                return fp_fail_beyond(err, "the cost of a function", FP_NO_COLUMN, "2^63 - 1");
         }
-        if (!status) status = add(&own[arc[CALLEE]], &into, err);
+        FP_TRY(add(&own[arc[CALLEE]], &into, err));
     }
-    for (uint32_t i = 1; !status && i < w->arcs.n; i++) {
-        const uint32_t *arc = fp_table_row(&w->arcs, i);
-        int64_t *const v = w->of_arcs[i].v, into = own[arc[CALLEE]].v[FP_PSTATS_CUMULATIVE];
-        const int is_own = arc[CALLER] == arc[CALLEE];
-        v[FP_PSTATS_PRIMITIVE] = is_own ? 0 : v[FP_PSTATS_CALLS];
-        v[FP_PSTATS_CUMULATIVE] = v[FP_PSTATS_TIME];
-        w->estimated += !is_own;
-        v[FP_PSTATS_OWN] =
-            is_own || !into
-                ? 0
-                : (int64_t)((double)own[arc[CALLEE]].v[FP_PSTATS_OWN] * ((double)v[FP_PSTATS_TIME] / (double)into));
+    for (uint32_t key = 1; key < w->keys.n; key++) {
+        int64_t *const v = own[key].v;
+        v[FP_PSTATS_TIME] = v[FP_PSTATS_CUMULATIVE];
+        if (made[key] > v[FP_PSTATS_CUMULATIVE]) v[FP_PSTATS_CUMULATIVE] = made[key];
     }
-    for (uint32_t key = 1; !status && key < w->keys.n; key++)
-        if (made[key] > own[key].v[FP_PSTATS_CUMULATIVE]) own[key].v[FP_PSTATS_CUMULATIVE] = made[key];
-    free(made);
-    return status;
+    return 0;
 }
 
 /* Readers of this format, ours included, use 64-bit nanoseconds.  Values that are not times become nanoseconds if they
@@ -170,9 +213,9 @@ static int derive(struct fp_pstats_writer *w, struct fp_err *err) {
 static int choose_unit(struct fp_pstats_writer *w, struct fp_err *err) {
     double most = 0;
     for (uint32_t i = 1; i < w->keys.n + w->arcs.n - 1; i++) {
-        const int64_t *v = (i < w->keys.n ? w->of_keys[i] : w->of_arcs[i - w->keys.n + 1]).v;
+        const struct fp_pstats_sums sums = i < w->keys.n ? w->of_keys[i] : values_of(w, i - w->keys.n + 1);
         for (uint32_t k = FP_PSTATS_CUMULATIVE; k <= FP_PSTATS_OWN; k++) {
-            const double size = v[k] < 0 ? -(double)v[k] : (double)v[k];
+            const double size = sums.v[k] < 0 ? -(double)sums.v[k] : (double)sums.v[k];
             if (size > most) most = size;
         }
     }
@@ -184,7 +227,7 @@ static int end(struct fp_pstats_writer *w, struct fp_err *err) {
     int status = add_to_keys(w, err);
     if (!status) status = arcs_of_keys(w, err);
     if (!status) sort_arcs(w);
-    if (!status && !w->complete) status = derive(w, err);
+    if (!status && (!w->complete || w->width == ARC_VALUES)) status = derive(w, err);
     if (!status) status = choose_unit(w, err);
     w->ended = !status;
     w->key = 1;
@@ -276,10 +319,10 @@ static void put_values(const struct fp_pstats_writer *w, struct fp_buf *out, uin
 }
 
 static void put_caller(struct fp_pstats_writer *w, struct fp_buf *out, uint32_t arc) {
-    const int64_t *v = w->of_arcs[arc].v;
+    const struct fp_pstats_sums sums = values_of(w, arc);
     put_key(w, out, fp_table_row(&w->arcs, arc)[CALLER]);
     fp_buf_reserve(out, ITEM_BYTES);
-    put_values(w, out, 4, v[FP_PSTATS_CALLS], v[FP_PSTATS_PRIMITIVE], v);
+    put_values(w, out, 4, sums.v[FP_PSTATS_CALLS], sums.v[FP_PSTATS_PRIMITIVE], sums.v);
 }
 
 /* Continues an entry.  FP_DONE or FP_FULL. */
