@@ -50,8 +50,8 @@ that has such a cost; with many value types, up to 140 bytes for each function a
 a timeline, callers and callees take at most 2 KB for each function, and durations of single calls 4 KB, at most 17 KB.
 A flight recording takes the constants of its largest chunk, up to 14 MiB for frames and stacks that are repeated, and
 up to 40 MiB for samples with many stacks and labels.
-Heaps as text and profiles of DHAT take 100 to 400 bytes for each distinct stack, because mapped objects and names come
-last.  Massif takes one tree, OpenTelemetry the dictionary of one message.
+Heaps as text and profiles of DHAT and gperftools take 100 to 400 bytes for each distinct stack, because mapped objects
+and names come last.  Massif takes one tree, OpenTelemetry the dictionary of one message.
 """
 ABOUT = {
     "timeline": """An XRay log of {rows:,} calls in 2,000 functions and 64 threads, nearly every
