@@ -67,6 +67,13 @@ def test_ten_times_the_stacks(format_: str, made: Callable[[str, int], str], tmp
 
 
 @pytest.mark.exhaustive
+@pytest.mark.parametrize("format_", ["perf-script", "dhat"])
+def test_largest_pages(format_: str, made: Callable[[str, int], str], tmp_path: Path) -> None:
+    """Contexts that just fit, and eleven value types."""
+    assert beyond(format_, 100_000, ("report", "callgrind", "firefox"), made(format_, 100_000), tmp_path) == {}
+
+
+@pytest.mark.exhaustive
 def test_what_stays_is_seen(made: Callable[[str, int], str], tmp_path: Path) -> None:
     """The measure sees stacks that stay: those of Chrome's traces."""
     assert [*beyond("trace-event", 100_000, ("folded",), made("trace-event", 100_000), tmp_path)] == ["folded"]
