@@ -98,6 +98,21 @@ static inline int fp_heap_change(struct fp_heap_sums *h, uint32_t sum, int64_t n
     return FP_UNLIKELY(bad) ? FP_E_OVERFLOW : 0;
 }
 
+/* An object is made and, as the next one, removed; a temporary one.  1, or 0 without a change: if the peak may move, or
+ * a sum would not fit. */
+static inline int fp_heap_brief(struct fp_heap_sums *h, uint32_t sum, int64_t size) {
+    int64_t *values = h->sums[sum].values, live, bytes, brief;
+    if (h->is_highest || __builtin_add_overflow(h->live, size, &live) || live >= h->peak ||
+        __builtin_add_overflow(values[FP_HEAP_BYTES], size, &bytes) ||
+        __builtin_add_overflow(values[FP_HEAP_TEMPORARY_BYTES], size, &brief))
+        return 0;
+    values[FP_HEAP_OBJECTS]++;
+    values[FP_HEAP_BYTES] = bytes;
+    values[FP_HEAP_TEMPORARY]++;
+    values[FP_HEAP_TEMPORARY_BYTES] = brief;
+    return 1;
+}
+
 /* The object that was just removed was a temporary one.  0 or FP_E_OVERFLOW. */
 static inline int fp_heap_temporary(struct fp_heap_sums *h, uint32_t sum, int64_t size) {
     int64_t *values = h->sums[sum].values;

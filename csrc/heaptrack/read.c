@@ -202,19 +202,32 @@ static inline int change(struct heaptrack_reader *r, uint64_t i, int is_free) {
     return status;
 }
 
+/* Whether the allocation of the line at p, of a number of n digits, is freed by the next line, which many are. */
+static inline int is_freed(const uint8_t *p, const uint8_t *end, unsigned n) {
+    return *p == '+' && end - p >= 32 && fp_u16(p + n + 3) == ('-' | ' ' << 8) &&
+           !((fp_u64(p + 2) ^ fp_u64(p + n + 5)) << (56 - 8 * n));
+}
+
 /* Moves *at past whole lines of allocations and frees, which are most of a file, without looking for their ends first:
  * up to a line that is anything else, or the last 16 bytes.  0 or FP_E_OVERFLOW. */
 static int read_changes(struct heaptrack_reader *r, const uint8_t **at, const uint8_t *end) {
     const uint64_t ones = 0x0101010101010101;
     const uint8_t *p = *at;
+    unsigned usual = 0, same = 0;
     int status = 0;
     for (; end - p >= 16 && !status; r->n_line++) {
         const unsigned kind = fp_u16(p), is_free = kind == ('-' | ' ' << 8);
         if (!is_free && kind != ('+' | ' ' << 8)) break;
         const uint64_t w = fp_u64(p + 2), x = w ^ '\n' * ones, ends = (x - ones) & ~x & 0x80 * ones;
         if (!ends) break;
-        const unsigned n = fp_lowest_bit(ends) / 8;
+        unsigned n = fp_lowest_bit(ends) / 8;
         if (!n) break;
+        if (FP_LIKELY(n == usual)) {
+            n = same; /* equal, but a compiler does not know it: the next line does not wait for the end of this one */
+        } else {
+            usual = n;
+            __asm__("" : "=r"(same) : "0"(n));
+        }
         /* bytes of digits and small letters, above them zeros; as in fp_hexadecimal */
         const uint64_t text = w << (64 - 8 * n), zeros = 0x30 * ones >> 8 * n, low = text | zeros;
         const uint64_t digits = (low + 0x50 * ones) & ~(low + 0x46 * ones),
@@ -225,6 +238,12 @@ static int read_changes(struct heaptrack_reader *r, const uint8_t **at, const ui
         h = (h << 8 | h >> 16) & 0x0000ffff0000ffff;
         h = (h << 16 | h >> 32) & 0x00000000ffffffff;
         if (h >= r->n_allocations || (is_free && !is_in_use(r, h))) break;
+        if (is_freed(p, end, n) && fp_heap_brief(&r->f.heap, r->allocations[h].sum, r->allocations[h].size)) {
+            p += 2 * (n + 3);
+            r->last = 0;
+            r->n_line++;
+            continue;
+        }
         status = change(r, h, (int)is_free);
         if (!status) p += n + 3;
     }
