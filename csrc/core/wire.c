@@ -110,3 +110,13 @@ int fp_wire_put_numbers(struct fp_buf *b, uint32_t number, const uint64_t *numbe
     for (uint32_t i = 0; i < n; i++) fp_wire_put_nonzero(b, i + 1, numbers[i]);
     return fp_wire_end(b, mark);
 }
+
+int fp_cursor_done(const struct fp_cursor *c, int status, const char *cut, struct fp_window *in, struct fp_err *err) {
+    const uint64_t offset = in->base + in->pos;
+    if (!status) in->pos = (size_t)(c->p - in->p);
+    if (!status || (status == FP_MORE && !in->eof)) return status;
+    if (status == FP_MORE) return fp_fail(err, FP_E_TRUNCATED, offset, cut);
+    fp_fail(err, status, offset, c->what ? c->what : "a number is longer than 64 bits");
+    err->want = c->want;
+    return status;
+}

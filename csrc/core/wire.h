@@ -197,7 +197,22 @@ static inline int fp_wire_list_next(struct fp_wire_list *l, uint64_t *v) {
 struct fp_cursor {
     const uint8_t *p, *end;
     int status;
+    const char *what, *want; /* of an error; NULL: not stated */
 };
+
+static inline struct fp_cursor fp_cursor_at(const struct fp_window *in) {
+    return (struct fp_cursor){.p = in->p + in->pos, .end = in->p + in->n};
+}
+
+static inline int fp_cursor_bad(struct fp_cursor *c, const char *what, const char *want) {
+    c->what = what;
+    c->want = want;
+    return FP_E_MALFORMED;
+}
+
+/* Ends a record that was read with `status`: moves the window past it.  0, FP_MORE, or an error, which is located at
+ * its beginning; `cut`: that of a file that ends inside a record. */
+int fp_cursor_done(const struct fp_cursor *c, int status, const char *cut, struct fp_window *in, struct fp_err *err);
 
 struct fp_cursor_text {
     const uint8_t *p;

@@ -316,7 +316,7 @@ int fp_memray_feed(struct fp_memray *f, struct fp_window *in, struct fp_batch *o
     struct fp_memray_reader *r = (struct fp_memray_reader *)f;
     while (!r->is_over) {
         if (in->pos == in->n && !in->eof) return FP_MORE;
-        struct fp_cursor c = {in->p + in->pos, in->p + in->n, 0};
+        struct fp_cursor c = fp_cursor_at(in);
         const int is_first = !r->has_header;
         int status = c.p == c.end       ? FP_E_TRUNCATED
                      : is_first         ? read_header(r, &c)

@@ -7,7 +7,6 @@ struct mojo_reader {
     struct fp_mojo f;
     struct fp_model *model; /* borrowed */
     int32_t lenient, has_head, was_asked;
-    const char *what, *want; /* of an error */
     uint32_t pid;
     /* by (process, number in the file): strings and frames of the model */
     struct fp_table string_keys, frame_keys, thread_keys;
@@ -33,12 +32,6 @@ void fp_mojo_free(struct fp_mojo *f) {
     FP_FREE(r->strings, r->frames, r->threads, r->stack, r);
 }
 
-static int bad(struct mojo_reader *r, const char *what, const char *want) {
-    r->what = what;
-    r->want = want;
-    return FP_E_MALFORMED;
-}
-
 /* The magnitude of a number is at most `most`; a negative one wraps around. */
 static uint64_t number_to(struct fp_cursor *c, uint64_t most) {
     uint64_t v = 0;
@@ -49,7 +42,7 @@ static uint64_t number_to(struct fp_cursor *c, uint64_t most) {
         const uint64_t bits = byte & (shift ? 127u : 63u);
         if (!shift) is_negative = byte >> 6 & 1;
         if (shift > 62 || bits << shift >> shift != bits || bits << shift > most)
-            return fp_cursor_stop(c, FP_E_MALFORMED);
+            return fp_cursor_stop(c, fp_cursor_bad(c, "a number is too large", NULL));
         v |= bits << shift;
         if (!(byte & 128)) return is_negative ? 0 - v : v;
         shift += shift ? 7 : 6;
@@ -122,10 +115,10 @@ static int read_frame(struct mojo_reader *r, struct fp_cursor *c) {
     return 0;
 }
 
-static int use_frame(struct mojo_reader *r, int64_t key) {
+static int use_frame(struct mojo_reader *r, struct fp_cursor *c, int64_t key) {
     const uint32_t row = row_of(r, &r->frame_keys, key);
     if (row < r->cap_frames && r->frames[row]) return add(r, r->frames[row]);
-    if (!r->lenient) return bad(r, "the frame is not defined", NULL);
+    if (!r->lenient) return fp_cursor_bad(c, "the frame is not defined", NULL);
     r->f.undefined++;
     return add_named(r, "?", 1);
 }
@@ -137,8 +130,9 @@ static int read_sample(struct mojo_reader *r, struct fp_cursor *c) {
     const uint8_t *p = text.p, *end = p + text.n;
     uint64_t id = 0;
     if (c->status) return c->status;
-    if (pid < 0 || pid > UINT32_MAX) return bad(r, "the process", "a number from 0, below 2^32");
-    if (!text.n || fp_hexadecimal(&p, end, &id) || p != end) return bad(r, "the thread", "1 to 16 hexadecimal digits");
+    if (pid < 0 || pid > UINT32_MAX) return fp_cursor_bad(c, "the process", "a number from 0, below 2^32");
+    if (!text.n || fp_hexadecimal(&p, end, &id) || p != end)
+        return fp_cursor_bad(c, "the thread", "1 to 16 hexadecimal digits");
     r->pid = (uint32_t)pid;
     const uint32_t row = row_of(r, &r->thread_keys, (int64_t)id);
     if (row >= r->cap_threads || !r->threads[row]) {
@@ -163,8 +157,8 @@ static int read_event(struct mojo_reader *r, struct fp_cursor *c) {
     const uint8_t kind = *c->p++;
     if (kind == DESCRIPTION) return read_description(r, c);
     if (kind == SAMPLE) return read_sample(r, c);
-    if (kind < DESCRIPTION || kind > STRING_USE) return bad(r, "the kind of an event", "1 to 12");
-    if (!r->has_sample) return bad(r, "an event before the first sample", NULL);
+    if (kind < DESCRIPTION || kind > STRING_USE) return fp_cursor_bad(c, "the kind of an event", "1 to 12");
+    if (!r->has_sample) return fp_cursor_bad(c, "an event before the first sample", NULL);
     if (kind == FRAME) return read_frame(r, c);
     if (kind == INVALID) return add_named(r, "INVALID", 7);
     r->is_gc |= kind == GC;
@@ -182,8 +176,8 @@ static int read_event(struct mojo_reader *r, struct fp_cursor *c) {
         set(&r->strings, &r->cap_strings, row_of(r, &r->string_keys, v), string);
     }
     if (c->status) return c->status;
-    if (kind == FRAME_USE) return use_frame(r, v);
-    if (kind == TIME && (v < 0 || v > INT64_MAX / 1000)) return bad(r, "a time", "0 to 2^53 microseconds");
+    if (kind == FRAME_USE) return use_frame(r, c, v);
+    if (kind == TIME && (v < 0 || v > INT64_MAX / 1000)) return fp_cursor_bad(c, "a time", "0 to 2^53 microseconds");
     if (kind == TIME) r->time = v * 1000;
     if (kind == MEMORY) r->memory = v;
     return 0;
@@ -209,12 +203,12 @@ static void put_sample(struct mojo_reader *r, struct fp_batch *out) {
 
 static int read_head(struct mojo_reader *r, struct fp_cursor *c) {
     if (c->end - c->p < 4) return FP_MORE;
-    if (memcmp(c->p, "MOJ", 3) != 0) return bad(r, "the file's beginning", "MOJ and a version");
+    if (memcmp(c->p, "MOJ", 3) != 0) return fp_cursor_bad(c, "the file's beginning", "MOJ and a version");
     c->p += 3;
     const int64_t version = number(c);
     if (c->status) return c->status;
     if (version < 1 || version > NEWEST) {
-        (void)bad(r, "the version", "1 to 3 (Austin 3)");
+        (void)fp_cursor_bad(c, "the version", "1 to 3 (Austin 3)");
         return FP_E_VERSION;
     }
     r->f.version = (uint32_t)version;
@@ -225,7 +219,7 @@ static int read_head(struct mojo_reader *r, struct fp_cursor *c) {
 int fp_mojo_feed(struct fp_mojo *f, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     struct mojo_reader *r = (struct mojo_reader *)f;
     while (!f->bad_end && (in->pos < in->n || !r->has_head)) {
-        struct fp_cursor c = {in->p + in->pos, in->p + in->n, 0};
+        struct fp_cursor c = fp_cursor_at(in);
         const int begins = r->has_head && *c.p == SAMPLE;
         if (begins && !r->was_asked) {
             r->was_asked = 1;
@@ -236,19 +230,9 @@ int fp_mojo_feed(struct fp_mojo *f, struct fp_window *in, struct fp_batch *out, 
             put_sample(r, out);
         }
         int status = r->has_head ? read_event(r, &c) : read_head(r, &c);
-        if (status == FP_MORE && !in->eof) return FP_MORE;
-        if (status) {
-            if (r->lenient && r->has_head) {
-                f->bad_end = 1;
-                break;
-            }
-            if (status == FP_MORE) status = FP_E_TRUNCATED, r->what = "the file ends inside an event", r->want = NULL;
-            if (!r->what) (void)bad(r, "a number is too large", NULL);
-            fp_fail(err, status, in->base + in->pos, r->what);
-            err->want = r->want;
-            return status;
-        }
-        in->pos = (size_t)(c.p - in->p);
+        status = fp_cursor_done(&c, status, "the file ends inside an event", in, err);
+        if (status == FP_MORE || (status && !(r->lenient && r->has_head))) return status;
+        f->bad_end = status != 0;
     }
     if (f->bad_end) in->pos = in->n;
     if (!in->eof) return FP_MORE;

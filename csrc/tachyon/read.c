@@ -15,7 +15,6 @@ struct tachyon_reader {
     struct fp_tachyon f;
     struct fp_model *model; /* borrowed */
     int32_t lenient;
-    const char *what, *want; /* of an error */
     uint32_t *strings, *frames;
     uint32_t n_strings, n_frames;
     struct fp_table keys; /* threads: id, interpreter */
@@ -48,12 +47,6 @@ uint32_t fp_tachyon_thread(const struct fp_tachyon *f, uint32_t i, uint64_t *id)
     return i < r->cap_threads ? r->threads[i].thread : 0;
 }
 
-static int bad(struct tachyon_reader *r, const char *what, const char *want) {
-    r->what = what;
-    r->want = want;
-    return FP_E_MALFORMED;
-}
-
 /* ---- tables ---- */
 
 static int stop(const struct fp_cursor *c, const uint8_t *p, const char *what, struct fp_err *err) {
@@ -62,7 +55,7 @@ static int stop(const struct fp_cursor *c, const uint8_t *p, const char *what, s
 
 int fp_tachyon_strings(struct fp_tachyon *f, const uint8_t *p, size_t nbytes, uint32_t n, struct fp_err *err) {
     struct tachyon_reader *r = (struct tachyon_reader *)f;
-    struct fp_cursor c = {p, p + nbytes, 0};
+    struct fp_cursor c = {.p = p, .end = p + nbytes};
     if (n > nbytes) return fp_fail(err, FP_E_MALFORMED, 0, "there are more strings than bytes");
     r->strings = fp_have(calloc((size_t)n + 1, sizeof *r->strings));
     for (; r->n_strings < n; r->n_strings++) {
@@ -77,7 +70,7 @@ int fp_tachyon_strings(struct fp_tachyon *f, const uint8_t *p, size_t nbytes, ui
 
 int fp_tachyon_frames(struct fp_tachyon *f, const uint8_t *p, size_t nbytes, uint32_t n, struct fp_err *err) {
     struct tachyon_reader *r = (struct tachyon_reader *)f;
-    struct fp_cursor c = {p, p + nbytes, 0};
+    struct fp_cursor c = {.p = p, .end = p + nbytes};
     if (n > nbytes) return fp_fail(err, FP_E_MALFORMED, 0, "there are more frames than bytes");
     r->frames = fp_have(calloc((size_t)n + 1, sizeof *r->frames));
     for (; r->n_frames < n; r->n_frames++) {
@@ -123,11 +116,12 @@ static uint32_t label_of(struct tachyon_reader *r, uint32_t state, uint32_t inte
 }
 
 /* The sample of a thread, `delta` after the one before.  The batch has room. */
-static int put_sample(struct tachyon_reader *r, struct fp_batch *out, uint32_t row, uint64_t delta, uint64_t state) {
+static int put_sample(struct tachyon_reader *r, struct fp_cursor *c, struct fp_batch *out, uint32_t row, uint64_t delta,
+                      uint64_t state) {
     struct tachyon_thread *t = &r->threads[row];
-    if (state >= STATES) return bad(r, "the state of a sample", "less than 32");
+    if (state >= STATES) return fp_cursor_bad(c, "the state of a sample", "less than 32");
     if (__builtin_add_overflow(t->us, delta, &t->us) || t->us > INT64_MAX / 1000)
-        return bad(r, "the time of a sample", "less than 2^63 nanoseconds");
+        return fp_cursor_bad(c, "the time of a sample", "less than 2^63 nanoseconds");
     uint32_t stack = 0;
     for (uint32_t k = 0; k < t->n; k++) stack = fp_model_stack(r->model, stack, t->frames[k]);
     const uint32_t label = label_of(r, (uint32_t)state, fp_table_row(&r->keys, row)[2]);
@@ -160,12 +154,12 @@ static uint64_t fixed(const struct tachyon_reader *r, struct fp_cursor *c, size_
 static int read_stack(struct tachyon_reader *r, struct fp_cursor *c, struct tachyon_thread *t, uint64_t keep,
                       uint64_t n) {
     if (c->status) return c->status;
-    if (keep > t->n) return bad(r, "a record keeps or removes more frames than there are", NULL);
+    if (keep > t->n) return fp_cursor_bad(c, "a record keeps or removes more frames than there are", NULL);
     if (n > (uint64_t)(c->end - c->p)) return FP_MORE; /* a frame has a byte or more */
     fp_array_room(&r->fresh, &r->cap_fresh, n, sizeof *r->fresh);
     for (uint64_t k = 0; k < n; k++) {
         const uint64_t id = fp_cursor_number(c);
-        if (!c->status && id >= r->n_frames && !r->lenient) return bad(r, "the frame is not defined", NULL);
+        if (!c->status && id >= r->n_frames && !r->lenient) return fp_cursor_bad(c, "the frame is not defined", NULL);
         r->fresh[k] = id < r->n_frames ? r->frames[id] : 0;
     }
     if (c->status) return c->status;
@@ -185,19 +179,19 @@ static int read_record(struct tachyon_reader *r, struct fp_cursor *c, struct fp_
         const uint64_t delta = fp_cursor_number(c), state = fp_cursor_fixed(c, 1);
         if (c->status) return c->status;
         r->left--;
-        return put_sample(r, out, r->repeats, delta, state);
+        return put_sample(r, c, out, r->repeats, delta, state);
     }
     const uint64_t id = fixed(r, c, 8);
     const uint32_t interpreter = (uint32_t)fixed(r, c, 4);
     const uint64_t kind = fp_cursor_fixed(c, 1);
     if (c->status) return c->status;
-    if (kind > POP_PUSH) return bad(r, "the kind of a record", "0 to 3");
+    if (kind > POP_PUSH) return fp_cursor_bad(c, "the kind of a record", "0 to 3");
     const uint32_t row = thread_of(r, id, interpreter);
     struct tachyon_thread *t = &r->threads[row];
     if (kind == REPEAT) {
         const uint64_t n = fp_cursor_number(c);
         if (c->status) return c->status;
-        if (!t->has_stack) return bad(r, "a record repeats a stack that is not there", NULL);
+        if (!t->has_stack) return fp_cursor_bad(c, "a record repeats a stack that is not there", NULL);
         r->left = n;
         r->repeats = row;
         return 0;
@@ -207,29 +201,17 @@ static int read_record(struct tachyon_reader *r, struct fp_cursor *c, struct fp_
     const uint64_t n = fp_cursor_number(c);
     if (kind == POP_PUSH) keep = keep <= t->n ? t->n - keep : UINT64_MAX;
     const int status = read_stack(r, c, t, keep, n);
-    return status ? status : put_sample(r, out, row, delta, state);
+    return status ? status : put_sample(r, c, out, row, delta, state);
 }
 
 int fp_tachyon_feed(struct fp_tachyon *f, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {
     struct tachyon_reader *r = (struct tachyon_reader *)f;
     while (!f->bad_end && (in->pos < in->n || r->left)) {
         if (out->n == out->cap) return FP_FULL;
-        struct fp_cursor c = {in->p + in->pos, in->p + in->n, 0};
-        r->what = "a number is longer than 64 bits";
-        r->want = NULL;
-        int status = read_record(r, &c, out);
-        if (status == FP_MORE && !in->eof) return FP_MORE;
-        if (status && r->lenient) {
-            f->bad_end = 1;
-            break;
-        }
-        if (status == FP_MORE) status = FP_E_TRUNCATED, r->what = "the samples end inside a record";
-        if (status) {
-            fp_fail(err, status, in->base + in->pos, r->what);
-            err->want = r->want;
-            return status;
-        }
-        in->pos = (size_t)(c.p - in->p);
+        struct fp_cursor c = fp_cursor_at(in);
+        const int status = fp_cursor_done(&c, read_record(r, &c, out), "the samples end inside a record", in, err);
+        if (status == FP_MORE || (status && !r->lenient)) return status;
+        f->bad_end = status != 0;
     }
     if (f->bad_end) in->pos = in->n;
     return in->eof ? FP_DONE : FP_MORE;

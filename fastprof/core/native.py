@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 
 from fastprof.core._c import lib
 from fastprof.core._typing import Any, ClassVar, fp_batch, fp_err, fp_window
-from fastprof.core.c_memory import enough
+from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import Reader
+from fastprof.core.options import LENIENT
 
 Answers = Mapping[int, Callable[[Any, fp_batch], int | None]]
 
@@ -15,15 +16,19 @@ Answers = Mapping[int, Callable[[Any, fp_batch], int | None]]
 class NativeReader(Reader):
     """A reader that only calls a decoder and does what it asks for.
 
-    A subclass sets `part` and `decode`, or has a `step` of its own, which calls the decoder.  If the decoder returns
+    A subclass sets `part`, `new` and `decode`, or has a `step` of its own, which calls the decoder.  If the decoder returns
     FP_NEEDS, `_r.request` says for what: `answers` has a function for each, of the reader and the batch.  A decoder
     with one request has `answer` instead.
     """
 
     _r: Any
+    new: Callable[[Any, Any], Any]  # makes the decoder, of the model and `lenient`
     decode: Callable[[Any, fp_window, fp_batch, fp_err], int]  # the decoder's function, of the C core
     part = -1  # of the rows that come next, which is in the model; -1: not known yet
     answers: ClassVar[Answers]
+
+    def start(self) -> None:
+        self._r = owned(self.new(self.model.c, self.options[LENIENT]), f"the reader of {self.format}")
 
     def feed(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         while True:

@@ -1,10 +1,8 @@
 """Reads V8's heap profiles (csrc/heapprofile/read.h)."""
 
 from fastprof.core._c import lib
-from fastprof.core.c_memory import owned
 from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT
 from fastprof.formats.heapprofile.reported import REPORTED
 
 
@@ -13,10 +11,11 @@ class HeapprofileReader(NativeReader):
 
     format = "heapprofile"
     view = "stacks"
+    new = lib.fp_heapprofile_new
     decode = lib.fp_heapprofile_feed
 
     def start(self) -> None:
-        self._r = owned(lib.fp_heapprofile_new(self.model.c, self.options[LENIENT]), "the reader of heap profiles")
+        super().start()
         self.part = self.model.add_part(Part([ValueType("inuse_space", "bytes")]))
 
     def finish(self) -> None:

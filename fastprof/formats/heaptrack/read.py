@@ -3,11 +3,9 @@
 from fastprof.core._c import lib
 from fastprof.core._typing import fp_batch, fp_err, fp_window
 from fastprof.core.allocators import NAMES
-from fastprof.core.c_memory import owned
 from fastprof.core.heap_sums import TYPES, facts_of
 from fastprof.core.model import Part
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT
 from fastprof.formats.heaptrack.reported import REPORTED
 
 
@@ -16,12 +14,11 @@ class HeaptrackReader(NativeReader):
 
     format = "heaptrack"
     view = "stacks"
+    new = lib.fp_heaptrack_new
     allocator = True
 
     def start(self) -> None:
-        self._r = owned(
-            lib.fp_heaptrack_new(self.model.c, self.options[LENIENT]), "the reader of heaptrack's recordings"
-        )
+        super().start()
         self.part = self.model.add_part(Part(TYPES, extra={"drop_frames": NAMES}))
 
     def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:

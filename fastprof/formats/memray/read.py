@@ -6,11 +6,9 @@ from collections import defaultdict
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, ClassVar, fp_batch, fp_err, fp_window
-from fastprof.core.c_memory import owned
 from fastprof.core.heap_sums import TYPES, facts_of
 from fastprof.core.model import Part
 from fastprof.core.native import Answers, NativeReader
-from fastprof.core.options import LENIENT
 from fastprof.formats.memray.reported import REPORTED
 from fastprof.symbols import DEBUG_DIRS, DEMANGLE, FORCE_SYMBOLS, SYMBOLIZE, SYMBOLS, SYSROOT
 
@@ -31,9 +29,10 @@ class MemrayReader(NativeReader):
 
     format = "memray"
     view = "stacks"
+    new = lib.fp_memray_new
 
     def start(self) -> None:
-        self._r = owned(lib.fp_memray_new(self.model.c, self.options[LENIENT]), "the reader of memray's captures")
+        super().start()
         version = int.from_bytes(self.source.head[7:11], "little")
         self.addresses = self.source.head[11 if version < 12 else 15 : 16].startswith(b"\1")  # of native frames
 

@@ -2,10 +2,8 @@
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import fp_batch
-from fastprof.core.c_memory import owned
 from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT
 from fastprof.formats.mojo.reported import REPORTED
 
 # In the order of enum fp_mojo_value; the last one of a mode is its default.
@@ -25,11 +23,9 @@ class MojoReader(NativeReader):
 
     format = "mojo"
     view = "stacks"
+    new = lib.fp_mojo_new
     decode = lib.fp_mojo_feed
     renews_stacks = True
-
-    def start(self) -> None:
-        self._r = owned(lib.fp_mojo_new(self.model.c, self.options[LENIENT]), "the reader of MOJO")
 
     def answer(self, batch: fp_batch) -> None:
         """The descriptions are read: the mode decides which values samples have."""
@@ -47,11 +43,8 @@ class MojoReader(NativeReader):
 
     def finish(self) -> None:
         r, log, model, id_ = self._r, self.log, self.model, ffi.new("uint64_t *")
-        ids: dict[int, bytes] = {}
-        for i in range(r.n_threads):
-            number = model.row("threads", lib.fp_mojo_thread(r, i, id_))[2]
-            if number != id_[0]:
-                ids[number] = b"%d" % id_[0]
+        numbers = ((model.row("threads", lib.fp_mojo_thread(r, i, id_))[2], id_[0]) for i in range(r.n_threads))
+        ids = {number: b"%d" % id for number, id in numbers if number != id}
         model.names.put(model.parts[self.part], self._input, {}, {}, ids)
         found = self._descriptions()
         log.facts |= {"version": int(r.version)} | {fact: found[key] for key, fact in _FACTS.items() if key in found}

@@ -1,10 +1,8 @@
 """Reads profiles of cProfile (csrc/pstats/read.h)."""
 
 from fastprof.core._c import lib
-from fastprof.core.c_memory import owned
 from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT
 from fastprof.formats.pstats import VALUE_TYPES
 from fastprof.formats.pstats.reported import REPORTED
 
@@ -16,10 +14,11 @@ class PstatsReader(NativeReader):
 
     format = "pstats"
     view = "graph"
+    new = lib.fp_pstats_reader_new
     decode = lib.fp_pstats_feed
 
     def start(self) -> None:
-        self._r = owned(lib.fp_pstats_reader_new(self.model.c, self.options[LENIENT]), "the reader of pstats")
+        super().start()
         self.part = self.model.add_part(Part([*_TYPES], extra={"default_sample_type": "time"}))
 
     def finish(self) -> None:

@@ -3,12 +3,9 @@
 from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import fp_batch, fp_err, fp_window
-from fastprof.core.c_memory import owned
 from fastprof.core.messages import counted
 from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT
 from fastprof.formats.simpleperf.reported import REPORTED
 
 
@@ -19,11 +16,10 @@ class SimpleperfReader(NativeReader):
 
     format = "simpleperf"
     view = "stacks"
+    new = lib.fp_simpleperf_new
+    decode = lib.fp_simpleperf_feed
     renews_stacks = True
     addresses = True
-
-    def start(self) -> None:
-        self._r = owned(lib.fp_simpleperf_new(self.model.c, self.options[LENIENT]), "the reader")
 
     def ranges(self) -> Iterator[tuple[int, int | None]]:
         """The input twice: names come last."""
@@ -43,9 +39,6 @@ class SimpleperfReader(NativeReader):
 
     def _text(self, string: int) -> str:
         return self.model.string(string).decode("utf-8", "replace")
-
-    def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
-        return lib.fp_simpleperf_feed(self._r, in_, batch, err)
 
     def finish(self) -> None:
         r, log, model, name = self._r, self.log, self.model, ffi.new("uint32_t *")

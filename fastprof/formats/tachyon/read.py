@@ -5,7 +5,6 @@ from collections.abc import Iterable
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, fp_batch, fp_err, fp_window
-from fastprof.core.c_memory import owned
 from fastprof.core.errors import FormatError, check
 from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
@@ -26,12 +25,13 @@ class TachyonReader(NativeReader):
 
     format = "tachyon"
     view = "stacks"
+    new = lib.fp_tachyon_new
     renews_stacks = True
 
     def start(self) -> None:
         self.source.spool()
         self._size = self.source.size or 0
-        self._r = owned(lib.fp_tachyon_new(self.model.c, self.options[LENIENT]), "the reader of Tachyon")
+        super().start()
         self._err = ffi.new("struct fp_err *")
         order = "<" if self.source.head[:4] == b"HCAT" else ">"
         self._r.swap = order == ">"
@@ -125,12 +125,9 @@ class TachyonReader(NativeReader):
 
     def finish(self) -> None:
         r, log, model, id_ = self._r, self.log, self.model, ffi.new("uint64_t *")
-        ids: dict[int, bytes] = {}
-        for i in range(1, r.n_threads):
-            if thread := lib.fp_tachyon_thread(r, i, id_):
-                ids[model.row("threads", thread)[2]] = b"%d" % id_[0]
-        if ids:
-            model.names.put(model.parts[self.part], self._input, {}, {}, ids)
+        threads = ((lib.fp_tachyon_thread(r, i, id_), id_[0]) for i in range(1, r.n_threads))
+        ids = {model.row("threads", thread)[2]: b"%d" % id for thread, id in threads if thread}
+        model.names.put(model.parts[self.part], self._input, {}, {}, ids)
         log.facts["samples"] = int(r.samples)
         r.bad_end |= self._is_damaged
         log.count_all(REPORTED, r)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from fastprof.core._c import lib
 from fastprof.core._typing import NamedTuple, fp_batch, fp_err, fp_window
-from fastprof.core.c_memory import enough, owned
+from fastprof.core.c_memory import enough
 from fastprof.core.errors import FormatError, check
 from fastprof.core.folder import File
 from fastprof.core.model import Part
@@ -56,9 +56,10 @@ class UftraceReader(NativeReader):
 
     format = "uftrace"
     view = "timeline"
+    new = lib.fp_uftrace_new
 
     def start(self) -> None:
-        self._r = owned(lib.fp_uftrace_new(self.model.c, self.options[LENIENT]), "the reader of uftrace")
+        super().start()
         files = members(
             self.source, (lambda: self.log.count(REPORTED["damaged-archives"])) if self.options[LENIENT] else None
         )

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from fastprof.core._c import lib
 from fastprof.core._typing import fp_batch
-from fastprof.core.c_memory import owned
 from fastprof.core.model import Part
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT, MAX_MEMORY
+from fastprof.core.options import MAX_MEMORY
 from fastprof.core.spill import MOST_ROUNDS, Spilled
 from fastprof.formats.xplane.reported import REPORTED
 
@@ -19,10 +18,11 @@ class XplaneReader(NativeReader):
 
     format = "xplane"
     view = "timeline"
+    new = lib.fp_xplane_new
     decode = lib.fp_xplane_feed
 
     def start(self) -> None:
-        self._r = owned(lib.fp_xplane_new(self.model.c, self.options[LENIENT]), "the reader of XLA's profiles")
+        super().start()
         self._r.rounds.most = min(self.options[MAX_MEMORY], MOST_ROUNDS)
         self._spilled = Spilled()
         self.part = self.model.add_part(Part(extra={"ticks_per_second": 10**12}))
