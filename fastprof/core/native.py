@@ -16,9 +16,9 @@ Answers = Mapping[int, Callable[[Any, fp_batch], int | None]]
 class NativeReader(Reader):
     """A reader that only calls a decoder and does what it asks for.
 
-    A subclass sets `part`, `new` and `decode`, or has a `step` of its own, which calls the decoder.  If the decoder returns
-    FP_NEEDS, `_r.request` says for what: `answers` has a function for each, of the reader and the batch.  A decoder
-    with one request has `answer` instead.
+    A subclass sets `part`, `new` and `decode`, or has a `step` of its own, which calls the decoder.  If the decoder
+    returns FP_NEEDS, `_r.request` says for what: `answers` has a function for each, of the reader and the batch.  A
+    decoder with one request has `answer` instead.
     """
 
     _r: Any
