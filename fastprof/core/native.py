@@ -22,13 +22,14 @@ class NativeReader(Reader):
     """
 
     _r: Any
-    new: Callable[[Any, Any], Any]  # makes the decoder, of the model and `lenient`
+    new: Callable[[Any, Any], Any] | None = None  # makes the decoder, of the model and `lenient`; None: not `start`
     decode: Callable[[Any, fp_window, fp_batch, fp_err], int]  # the decoder's function, of the C core
     part = -1  # of the rows that come next, which is in the model; -1: not known yet
     answers: ClassVar[Answers]
 
     def start(self) -> None:
-        self._r = owned(self.new(self.model.c, self.options[LENIENT]), f"the reader of {self.format}")
+        if self.new is not None:
+            self._r = owned(self.new(self.model.c, self.options[LENIENT]), f"the reader of {self.format}")
 
     def feed(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         while True:
