@@ -5,72 +5,83 @@
 const runId = first => -2 - first;
 const sumOf = (box, figures) => (box.many || [box.id]).reduce((sum, i) => sum + figures[i], 0);
 
-// The runs of a picture: neighbours too narrow to draw, and below them their callees, a box in each row.  All are found in one
-// pass over the tree, whose nodes come after their callers; `many` is made when something asks for it.
-class Runs {
-  constructor(tree) {
-    this.tree = tree;
-    this.found = [null];  // by number
-  }
-  add(many) {
-    const {tree} = this, left = tree.x(many[0]);
-    this.of ??= new Uint32Array(tree.n);  // by node: the number of its box, 0: none
-    const box = this.box(left, tree.depth[many[0]]);
-    let sum = 0;
-    for (const i of many) {
-      this.of[i] = box.number;
-      sum += tree.weight[i];
+// Neighbours too narrow to draw, and below them their callees, a box in each row.
+class Run {
+  // many: the neighbours; or {of, least}: the callees of a node that are narrower, if they are many, in order of nodes
+  constructor(tree, x, many) {
+    Object.assign(this, {tree, many, known: null});
+    const {depth, weight, end, deepest} = tree, whole = weight[0] || 1;
+    const widths = tree.widthsOfRow ??= new Float64Array(deepest + 2), counts = tree.countsOfRow ??= new Uint32Array(deepest + 2), firsts = tree.firstsOfRow ??= new Uint32Array(deepest + 2);
+    const put = (i, stop) => {
+      for (let j = i; j < stop; j++) {
+        const cost = weight[j];
+        if (!cost) continue;
+        const row = depth[j];
+        widths[row] += cost;
+        if (!counts[row]++) firsts[row] = j;
+      }
+    };
+    if (!Array.isArray(many) && !many.length) {
+      const {of, least, n} = many, found = this.many = new Uint32Array(n);
+      for (let c = of + 1, at = 0; c < end[of]; c = end[c])
+        if (weight[c] && weight[c] / whole < least) {
+          found[at++] = c;
+          put(c, end[c]);
+        }
+    } else for (const i of many) put(i, end[i]);
+    const top = depth[this.many[0]], range = [x, x + widths[top] / whole];
+    this.boxes = [];
+    for (let row = top; counts[row]; row++) {
+      this.boxes.push(new RunBox(this, x, row, widths[row] / whole, counts[row], firsts[row], range));
+      widths[row] = counts[row] = 0;
     }
-    box.range = [left, left + sum / (tree.weight[0] || 1)];
+    this.choose();
   }
-  box(x, row) {
-    const box = new RunBox(this, x, row, this.found.length);
-    this.found.push(box);
-    return box;
-  }
-  boxes() {
-    const {tree: {parent, weight, n}, of, found} = this, whole = weight[0] || 1;
-    for (let i = 1; of && i < n; i++) {
-      if (!weight[i]) continue;
-      let box;
-      if (of[i]) box = found[of[i]];
-      else if (of[parent[i]]) {
-        const above = found[of[parent[i]]];
-        box = above.below ??= this.box(above.x, above.row + 1);
-        box.range = above.range;
-        of[i] = box.number;
-      } else continue;
-      if (box.count % box.step === 0) box.take(i);
-      box.count++;
-      box.width += weight[i] / whole;
-    }
-    return found.slice(1);
+  // Gives boxes their samples: a few nodes of all of the run.
+  choose() {
+    const {many, boxes, tree: {depth, weight, end}} = this, top = boxes[0].row, step = Math.ceil(many.length / SAMPLES);
+    for (let k = 0; k < many.length; k += step)
+      for (let j = many[k], n = 0; j < end[many[k]] && n < 8 * SAMPLES; j++, n++) {
+        const {sample} = boxes[depth[j] - top] || {};
+        if (weight[j] && sample.length < 2 * SAMPLES) sample.push(j);
+      }
+    for (const box of boxes) if (!box.sample.length) box.sample.push(box.first);
   }
   // The nodes of each box.
   lists() {
     if (this.known) return this.known;
-    const {of, found} = this, known = this.known = found.map(box => box && new Uint32Array(box.count)), n = new Uint32Array(found.length);
-    for (let i = 1; i < of.length; i++) if (of[i]) known[of[i]][n[of[i]]++] = i;
+    const {many, boxes: [{row: top}], tree: {depth, weight, end}} = this, known = this.known = this.boxes.map(box => new Uint32Array(box.count)), n = new Uint32Array(known.length);
+    for (const i of many) for (let j = i; j < end[i]; j++) if (weight[j]) known[depth[j] - top][n[depth[j] - top]++] = j;
     return known;
   }
 }
-// sample: nodes from all of it, twice SAMPLES at most
 class RunBox {
-  constructor(runs, x, row, number) {
-    Object.assign(this, {runs, x, row, number, width: 0, count: 0, fn: NONE, sample: [], step: 1, range: null, below: null, id: 0});
+  constructor(run, x, row, width, count, first, range) {
+    this.x = x;
+    this.width = width;
+    this.row = row;
+    this.id = runId(first);
+    this.fn = NONE;
+    this.run = run;
+    this.count = count;
+    this.first = first;
+    this.range = range;
+    this.sample = [];
+    this.mean = null;
   }
-  take(i) {
-    if (!this.count) this.id = runId(i);
-    if (this.sample.length === 2 * SAMPLES) {
-      this.sample = this.sample.filter((_, at) => at % 2 === 0);
-      this.step *= 2;
-      if (this.count % this.step) return;
-    }
-    this.sample.push(i);
-  }
-  get many() { return this.runs.lists()[this.number]; }
+  get many() { return this.run.lists()[this.row - this.run.boxes[0].row]; }
 }
 
+// Where the first item is that passes, as do all after it.
+const firstOf = (items, passes) => {
+  let from = 0;
+  for (let to = items.length; from < to;) {
+    const middle = (from + to) >> 1;
+    if (passes(items[middle])) to = middle;
+    else from = middle + 1;
+  }
+  return from;
+};
 // The boxes of a tree.
 class TreeBoxes {
   constructor(tree) {
@@ -80,21 +91,35 @@ class TreeBoxes {
     this.titles = [];
   }
   visible(from, to, least) {
-    const {tree} = this, {left, weight, child, children, depth, fn} = tree, whole = weight[0] || 1;
-    const found = [], stack = [0], runs = new Runs(tree);
+    const {tree} = this, {left, weight, depth, fn} = tree, whole = weight[0] || 1;
+    const found = [], stack = [0], isWhole = tree.isByWeight && from <= 0 && to >= 1;
     while (stack.length) {
       const i = stack.pop();
-      tree.laid(i);
       found.push({x: left[i], width: tree.width(i), row: depth[i], id: i, fn: fn[i]});
+      if (isWhole) {
+        const {found: wide, narrow, first, x} = tree.wide(i, least);
+        stack.push(...wide);
+        if (narrow === 1) stack.push(first);
+        else if (narrow) found.push(...new Run(tree, x, {of: i, least, n: narrow}).boxes);
+        continue;
+      }
+      const children = tree.children(i);
+      if (tree.isByWeight) {  // all that are narrow are neighbours
+        const begin = firstOf(children, j => left[j] + weight[j] / whole > from), stop = firstOf(children, j => left[j] >= to || !weight[j]);
+        const narrow = Math.max(begin, Math.min(stop, firstOf(children, j => weight[j] / whole < least)));
+        for (let c = begin; c < narrow; c++) stack.push(children[c]);
+        this.addNarrow(found, stack, children.subarray(narrow, stop));
+        continue;
+      }
       let first = -1;  // of neighbours that are narrow
       const end = c => {
-        if (first >= 0) this.addNarrow(runs, stack, tree.isByWeight ? children.subarray(first, c) : children.subarray(first, c).filter(j => weight[j]));
+        if (first >= 0) this.addNarrow(found, stack, children.subarray(first, c).filter(j => weight[j]));
         first = -1;
       };
-      let c = child[i];
-      for (; c < child[i + 1]; c++) {
+      let c = 0;
+      for (; c < children.length; c++) {
         const j = children[c], width = weight[j] / whole;
-        if (left[j] >= to || (!width && tree.isByWeight)) break;
+        if (left[j] >= to) break;
         if (!width || left[j] + width <= from) continue;
         if (width < least) {
           if (first < 0) first = c;
@@ -105,35 +130,26 @@ class TreeBoxes {
       }
       end(c);
     }
-    return [...found, ...runs.boxes()];
+    return found;
   }
-  addNarrow(runs, stack, run) {
+  addNarrow(found, stack, run) {
     if (run.length === 1) stack.push(run[0]);
-    else if (run.length) runs.add(run);
+    else if (run.length) found.push(...new Run(this.tree, this.tree.left[run[0]], run).boxes);
   }
   cost(box, k) { return sumOf(box, this.tree.total[k]); }
   matches(box, matches) { return box.many ? box.many.some(i => matches[this.tree.fn[i]]) : matches[box.fn]; }
   fnOf(i) { return this.tree.fn[i]; }
   own({id}) { return this.tree.weight[id] ? this.tree.own[id] / this.tree.weight[id] : 0; }
   // All boxes of a function.
-  instances(fn) {
-    const {tree} = this, found = [];
-    for (let i = 1; i < tree.n; i++) if (tree.fn[i] === fn && tree.weight[i]) found.push(i);
-    return found;
-  }
+  instances(fn) { return this.tree.of(fn).filter(i => this.tree.weight[i]); }
   range(i) { return [this.tree.x(i), this.tree.x(i) + this.tree.width(i)]; }
   row(i) { return this.tree.depth[i]; }
   parent(i) { return i ? this.tree.parent[i] : -1; }
-  firstChild(i) {
-    this.tree.laid(i);
-    return this.tree.child[i] < this.tree.child[i + 1] ? this.tree.children[this.tree.child[i]] : -1;
-  }
+  firstChild(i) { return this.tree.children(i)[0] ?? -1; }
   sibling(i, step) {
     if (!i) return -1;
-    const {parent, child, children} = this.tree, above = parent[i];
-    this.tree.laid(above);
-    const at = children.indexOf(i, child[above]) + step;
-    return at >= child[above] && at < child[above + 1] ? children[at] : -1;
+    const children = this.tree.children(this.tree.parent[i]);
+    return children[children.indexOf(i) + step] ?? -1;
   }
 }
 

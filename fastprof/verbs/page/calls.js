@@ -20,27 +20,28 @@ class Calls {
       calls: [0, 1].map(side => column(`arc calls ${side}`)[at] || 0),
     }));
   }
-  ofOne(tree, key, fn, counted) {
+  ofOne(tree, key, fn, columns, counted) {
     if (!this.known.has(key)) {
-      const found = tree.arcsOf(fn, counted), shown = ({costs, calls}, other) => ({other, costs, calls});
+      const found = tree.arcsOf(fn, columns, counted), shown = ({costs, calls}, other) => ({other, costs, calls});
       this.known.set(key, [found.filter(({to}) => to === fn).map(arc => shown(arc, arc.from)), found.filter(({from}) => from === fn).map(arc => shown(arc, arc.to))]);
     }
     return this.known.get(key);
   }
   // Calls of functions to themselves, from the contexts of a tree of all threads.
-  ofItself(tree, counted) {
-    const key = "itself";
-    if (!this.known.has(key)) this.known.set(key, tree.loops(counted));
+  ofItself(tree, columns, counted) {
+    const key = `itself ${columns}`;
+    if (!this.known.has(key)) this.known.set(key, tree.loops(columns, counted));
     return this.known.get(key);
   }
-  // The same from the contexts of a tree.  counted: by side the value column of calls, -1: none.  isOfAll: of many functions,
+  // The same from the contexts of a tree.  columns: the value columns whose costs are wanted; counted: by side the value column of calls, -1: none.  isOfAll: of many functions,
   // which are found together; else of one after the other
-  inTree(tree, key, counted, isOfAll) {
+  inTree(tree, id, columns, counted, isOfAll) {
+    const key = `${columns}\n${id}`;
     if (this.known.has(key)) return this.known.get(key);
     if (this.known.size > 8) this.known.clear();
-    if (!isOfAll) return (fn, callee) => this.ofOne(tree, `${key} ${fn}`, fn, counted)[callee];
+    if (!isOfAll) return (fn, callee) => this.ofOne(tree, `${key} ${fn}`, fn, columns, counted)[callee];
     const callers = new Map(), callees = new Map();
-    for (const arc of tree.arcs(counted)) {
+    for (const arc of tree.arcs(columns, counted)) {
       for (const [map, fn, other] of [[callers, arc.to, arc.from], [callees, arc.from, arc.to]]) {
         if (!map.has(fn)) map.set(fn, []);
         map.get(fn).push({other, costs: arc.costs, calls: arc.calls});

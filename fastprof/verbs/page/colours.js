@@ -22,7 +22,7 @@ for (const [theme, back, least, most] of [["light", [255, 255, 255], 0.42, 0.92]
   }));
 
 // page: {data, nameOf(fn), theme(): "light" or "dark", matches(): by function or null, isMatch(box), change(box): share,
-// own(box): the share of the box's cost that is its own, fnOf(i): the function of a part of a run, unless those are functions}
+// own(box): the share of the box's cost that is its own, functions(): of the parts of runs, unless those are functions}
 class Colours {
   constructor(page) {
     this.page = page;
@@ -51,6 +51,7 @@ class Colours {
     });
     this.kind = this.kinds[0];
     this.hues = new Map();
+    this.fills = new Map();  // of mean colours
     this.version = 0;  // grows when boxes get other colours
   }
   // The kind of which several groups are seen and the hues reach for most boxes: package, object or file; else names.
@@ -93,7 +94,8 @@ class Colours {
       this.hues.set(key, k);
       hues[number] = k;
     });
-    this.hueTable = Int8Array.from(numbers, number => hues[number]);
+    const table = this.hueTable = new Int8Array(numbers.length);
+    for (let fn = 0; fn < table.length; fn++) table[fn] = hues[numbers[fn]];
   }
   // The hue of a function, -1: grey.
   hueOf(fn) { return fn === NONE ? -1 : this.hueTable[fn]; }
@@ -110,14 +112,18 @@ class Colours {
   mean(box, theme) {
     const key = `${theme} ${this.version}`;
     if (box.mean?.key === key) return box.mean.fill;
-    const parts = box.sample || box.many, step = Math.max(1, Math.floor(parts.length / SAMPLES)), sum = [0, 0, 0];
-    let n = 0;
+    const parts = box.sample || box.many, step = Math.max(1, Math.floor(parts.length / SAMPLES)), fns = box.areFunctions ? null : this.page.functions();
+    const shades = SHADES[theme], {hueTable} = this;
+    let n = 0, red = 0, green = 0, blue = 0;
     for (let at = 0; at < parts.length; at += step, n++) {
-      const part = parts[at], hue = this.hueOf(box.areFunctions ? part : this.page.fnOf(part)), rgb = hue < 0 ? GREY_RGB[theme] : SHADES[theme][hue][STEPS >> 1].rgb;
-      for (let c = 0; c < 3; c++) sum[c] += rgb[c];
+      const fn = fns ? fns[parts[at]] : parts[at], hue = fn === NONE ? -1 : hueTable[fn], rgb = hue < 0 ? GREY_RGB[theme] : shades[hue][STEPS >> 1].rgb;
+      red += rgb[0];
+      green += rgb[1];
+      blue += rgb[2];
     }
-    const rgb = sum.map(c => Math.round(c / n));
-    box.mean = {key, fill: [hexOf(rgb), textOn(rgb)]};
+    const rgb = [red, green, blue].map(c => Math.round(c / n)), number = rgb[0] << 16 | rgb[1] << 8 | rgb[2];
+    if (!this.fills.has(number)) this.fills.set(number, [hexOf(rgb), textOn(rgb)]);
+    box.mean = {key, fill: this.fills.get(number)};
     return box.mean.fill;
   }
   changed(change) {

@@ -9,19 +9,44 @@ const widthOf = texts => {
   return 16 + Math.ceil(Math.max(...texts.map(text => pen.measureText(text).width)));
 };
 
+// What is found once in each array of figures.
+const once = find => {
+  const known = new WeakMap();
+  return (items, ...more) => {
+    if (!known.has(items)) known.set(items, find(items, ...more));
+    return known.get(items);
+  };
+};
+// Where the largest and the least of the first n figures are, and the smallest that is not 0.
+const extremes = once((items, n) => {
+  let most = -1, least = -1, small = -1, largest = -Infinity, lowest = Infinity, smallest = Infinity;
+  for (let i = 0; i < n; i++) {
+    const cost = items[i], size = Math.abs(cost);
+    if (cost > largest) [most, largest] = [i, cost];
+    if (cost < lowest) [least, lowest] = [i, cost];
+    if (cost && size < smallest) [small, smallest] = [i, size];
+  }
+  return [most, least, small].filter(i => i >= 0);
+});
+// The 20 largest figures without their signs, the largest first.
+const largestFew = once(items => {
+  const found = [];
+  for (let i = 0; i < items.length; i++) {
+    const cost = Math.abs(items[i]);
+    if (found.length === 20 && !(cost > found[19])) continue;
+    found.splice(found.findLastIndex(one => one >= cost) + 1, 0, cost);
+    if (found.length > 20) found.pop();
+  }
+  return found;
+});
+const NO_FIGURES = new Float64Array(0);
+
 const functionColumns = page => {
   const {head, state, unit, shownColumns, rowFigure, column} = page;
   // Figures of a column with its longest texts: its largest, least and smallest figures.
   const number = (text, value, scale, more = {}) => {
     const title = text + (scale.unit ? ` ${scale.unit}` : ""), write = more.write || (i => scale.write(value(i)));
-    let most = -1, least = -1, small = -1, largest = -Infinity, lowest = Infinity, smallest = Infinity;
-    for (let i = 0, n = page.rows(); i < n; i++) {
-      const cost = value(i), size = Math.abs(cost);
-      if (cost > largest) [most, largest] = [i, cost];
-      if (cost < lowest) [least, lowest] = [i, cost];
-      if (cost && size < smallest) [small, smallest] = [i, size];
-    }
-    const texts = [most, least, small].filter(i => i >= 0).map(write);
+    const texts = extremes(value.items || Float64Array.from({length: page.rows()}, (_, i) => value(i)), page.rows()).map(write);
     const own = texts.some(text => text.includes(" ")) ? [UNITS.get(unit().toLowerCase())?.[1] === BYTES ? "+1,023 KiB" : "+999 ms"] : [];  // figures with their own units
     return {title, value, write, width: widthOf([`${title} ▾`, ...texts, ...own]), ...more};
   };
@@ -34,26 +59,17 @@ const functionColumns = page => {
       if (!sums) {
         sums = new Float64Array(page.rows());
         let sum = 0;
-        for (const row of ranked([...sums.keys()].filter(row => !page.isCycle(row)), value, true)) sums[row] = sum += value(row);
+        for (const row of ranked(Uint32Array.from(sums.keys()).filter(row => !page.isCycle(row)), value, true)) sums[row] = sum += value(row);
       }
       return i < page.rows() ? sums[i] / (whole || 1) : 0;
     };
   };
   const scales = columns => columns.map(largest => scaleOf(Math.max(0, ...largest), unit(), largest, {beside: Math.max(0, ...columns.flat())}));
-  const largestOf = name => shownColumns().flatMap(k => {
-    const found = [];  // the largest first
-    for (const figure of page.rowFigures(name, k)) {
-      const cost = Math.abs(figure);
-      if (found.length === 20 && !(cost > found[19])) continue;
-      found.splice(found.findLastIndex(one => one >= cost) + 1, 0, cost);
-      if (found.length > 20) found.pop();
-    }
-    return found;
-  });
+  const largestOf = name => shownColumns().flatMap(k => largestFew(page.rowFigures(name, k)));
   // Of a table as it is now; groups have figures of their own.
   const figureOf = (name, k) => {
-    const items = k < 0 ? [] : page.rowFigures(name, k), n = items.length;
-    return i => i < n ? items[i] : rowFigure(name, k, i);
+    const items = k < 0 ? NO_FIGURES : page.rowFigures(name, k), n = items.length;
+    return Object.assign(i => i < n ? items[i] : rowFigure(name, k, i), {items: n >= page.rows() ? items : null});
   };
   const self = k => figureOf("row self", k), inclusive = k => figureOf("row inclusive", k);
 

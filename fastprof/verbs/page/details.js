@@ -1,6 +1,6 @@
 // The panel of the selected function: its figures, its source lines, its callers and callees.
 //
-// page: {data, state, sources, assembly, transforms, rows(): those of the table, and of page.js: nameOf, labelOf, place, unit, base, shareText, shownColumns, rowFigure, wholes,
+// page: {data, state, sources, assembly, transforms, rows(): those of the table, and of page.js: nameOf, labelOf, place, unit, base, shareText, shownColumns, rowFigure, wholeOf,
 // ofThread, partTitle, isInclusiveKnown, calls(): list(fn, callee), choose, sandwich, selection(fn): of the selected box}
 const detailsPanel = page => {
   const {data: {head, column, has}, state, sources, nameOf, labelOf, place, unit, base, shownColumns} = page;
@@ -33,7 +33,7 @@ const detailsPanel = page => {
     const box = (what, name) => {
       const texts = shownColumns().map(k => {
         const side = compared ? k === state.event.old ? "old " : "new " : "";
-        return `${side}${page.shareText(value(name, k), page.wholes(followed)[k])}`;
+        return `${side}${page.shareText(value(name, k), page.wholeOf(k, followed))}`;
       });
       return element("div", {title: shownColumns().map(k => exact(value(name, k))).join(" → ")},
         element("span", {}, what), texts.join(", "));

@@ -11,6 +11,30 @@ const ROW = 19, LOWEST = 4, LOW = 8;  // pixels; rows of calls get lower, so tha
 const TALLEST = 16_000;  // pixels of a canvas
 const AXIS = 22;  // the height of the time axis, and of a thread's title
 
+// To set the size of a canvas takes milliseconds, even if it is the same.
+const resize = (canvas, width, height) => {
+  if (canvas.width !== width) canvas.width = width;
+  if (canvas.height !== height) canvas.height = height;
+};
+// A box on the screen, in pixels.
+class Drawn {
+  constructor(box, x, y, w, h) {
+    this.box = box;
+    this.id = box.id;
+    this.fn = box.fn;
+    this.row = box.row;
+    this.width = box.width;
+    this.range = box.range;
+    this.at = box.at;
+    this.from = box.from;
+    this.x = x;
+    this.y = y;
+    this.w = w;
+    this.h = h;
+  }
+  get many() { return this.box.many; }
+}
+
 class Flame {
   // view: {label(fn, id), colour(box), coloured(): a text that changes with the colours, chosen: function or -1,
   // marks(from, to, most)}
@@ -94,8 +118,7 @@ class Flame {
     const all = Math.max(height, needed);
     byId("height").style.height = `${isWhole ? height : all}px`;
     const ratio = window.devicePixelRatio || 1;
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
+    resize(canvas, Math.round(width * ratio), Math.round(height * ratio));
     canvas.style.height = `${height}px`;
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
@@ -131,7 +154,7 @@ class Flame {
       if (id === this.hovered || id === this.focused) frames.push([left, y, wide - gap, accent, 2, thick]);
       const n = box.count ?? box.many?.length ?? 0;
       if (wide > 24 && high > 12) labels.push([n ? `${exact(n)} small boxes` : view.label(fn, id), left, y, wide - gap, text, high, n > 0]);
-      this.drawn.push({id, fn, row, width: w, get many() { return box.many; }, range: box.range, at: box.at, from: box.from, x: left, y, w: wide, h: high});
+      this.drawn.push(new Drawn(box, left, y, wide, high));
     }
     for (const [fill, list] of fills) {
       pen.fillStyle = fill;
@@ -385,7 +408,7 @@ class Flame {
   findWidest(fn) {
     const {tree, instances} = this.boxes;
     this.focused = -1;
-    if (instances) for (let i = 1; i < tree.n; i++) if (tree.fn[i] === fn && tree.weight[i] > (this.focused < 0 ? 0 : tree.weight[this.focused])) this.focused = i;
+    if (instances) for (const i of tree.of(fn)) if (tree.weight[i] > (this.focused < 0 ? 0 : tree.weight[this.focused])) this.focused = i;
     requestAnimationFrame(() => {
       const {holder, boxes} = this;
       if (this.focused < 0 || this.flipped || !boxes.instances) return;

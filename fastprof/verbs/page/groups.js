@@ -60,12 +60,13 @@ class GroupBoxes {
     return [above, costs];
   }
   callees(at) {
-    const {child, children} = this.tree, {weights} = this;
-    let most = 0, n = 0;
-    for (const i of at) most += child[i + 1] - child[i];
-    const found = new Uint32Array(most);
-    for (const i of at) for (let c = child[i]; c < child[i + 1]; c++) if (weights[children[c]]) found[n++] = children[c];
-    return [found.subarray(0, n), found.subarray(0, n)];
+    const {end} = this.tree, {weights} = this;
+    let n = 0;
+    for (const i of at) for (let c = i + 1; c < end[i]; c = end[c]) if (weights[c]) n++;
+    const found = new Uint32Array(n);
+    n = 0;
+    for (const i of at) for (let c = i + 1; c < end[i]; c = end[c]) if (weights[c]) found[n++] = c;
+    return [found, found];
   }
   weightOf(from) {
     const {weights} = this;
@@ -123,12 +124,15 @@ class GroupBoxes {
         this.addRun(found, [{x: group.x, step: group.step, row: group.row + group.step, id: group.id}], this.next(group));
         continue;
       }
-      for (const step of [-1, 1]) {
-        const seen = this.members(group).filter(one => one.step === step && one.x < to && one.x + one.width > from);
-        const small = seen.filter(one => one.width < least);
-        stack.push(...seen.filter(one => one.width >= least), ...small.length === 1 ? small : []);
-        if (small.length > 1) this.addRun(found, small);
+      const above = [], below = [];  // that are small
+      for (const one of this.members(group)) {
+        if (one.x >= to || one.x + one.width <= from) continue;
+        if (one.width >= least) stack.push(one);
+        else (one.step < 0 ? above : below).push(one);
       }
+      for (const small of [above, below])
+        if (small.length > 1) this.addRun(found, small);
+        else if (small.length) stack.push(small[0]);
     }
     return found;
   }

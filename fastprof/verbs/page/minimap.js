@@ -59,10 +59,12 @@ class Minimap {
         pen.fillRect(box.x * width, flame.flipped ? height - y - high : y, Math.max(0.5, box.width * width), Math.max(0.5, high - (high > 2 ? 0.5 : 0)));
       }
     }
-    [canvas.width, canvas.height] = [width * ratio, height * ratio];
+    resize(canvas, Math.round(width * ratio), Math.round(height * ratio));
     const pen = canvas.getContext("2d"), style = getComputedStyle(document.documentElement), {from, to} = flame;
+    pen.setTransform(1, 0, 0, 1, 0, 0);
+    pen.clearRect(0, 0, canvas.width, canvas.height);
     pen.drawImage(this.picture, 0, 0);
-    pen.scale(ratio, ratio);
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     if (from <= 0 && to >= 1) return;
     pen.fillStyle = style.getPropertyValue("--back");
     pen.globalAlpha = 0.7;

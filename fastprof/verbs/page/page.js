@@ -35,13 +35,14 @@ const begin = async () => {
   // Cachegrind's files have no calls.
   const isInclusiveKnown = () => ofThread() || shownColumns().every(k => has(`row inclusive ${k}`));
   const counted = events.find(event => event.name.toLowerCase() === "calls");
-  const shownColumns = () => [state.event.old, state.event.new].filter(k => k >= 0);
+  const shownColumns = () => state.event.columns ??= [state.event.old, state.event.new].filter(k => k >= 0);
   const total = () => state.event.old < 0 ? 0 : head.totals[state.event.old];
   const totalNew = () => state.event.new < 0 ? 0 : head.totals[state.event.new];
   const base = () => head.compared ? Math.max(Math.abs(total()), Math.abs(totalNew())) : total();
 
   const nameOf = fn => fn === NONE ? "[pruned]" : fn >= names.length ? rowGroups.title(fn) : texts[names[fn]] || "???";
   const isCycle = fn => cycles[fn] && nameOf(fn).startsWith("<cycle ");
+  const nAllCycles = cycles.reduce((n, _, fn) => n + (isCycle(fn) ? 1 : 0), 0);
   const place = fn => {
     const file = texts[filesOf[fn]], object = texts[objects[fn]];
     return [file && file + (lines[fn] ? `:${lines[fn]}` : ""), object].filter(Boolean).join(" · ");
@@ -70,7 +71,7 @@ const begin = async () => {
     matches: () => state.matches,
     isMatch: box => box.areFunctions ? box.many.some(fn => state.matches[fn]) : flame.boxes.matches(box, state.matches),
     own: box => box.own ?? flame.boxes.own(box),
-    fnOf: i => flame.boxes.tree ? flame.boxes.tree.fn[i] : flame.boxes.fn[i],
+    functions: () => flame.boxes.tree ? flame.boxes.tree.fn : flame.boxes.fn,
     change(box) {  // as a share of the zoomed box
       const [before, after] = [state.event.old, state.event.new].map(k => k < 0 ? 0 : flame.boxes.cost(box, k));
       return (after - before) / (base() * Math.max(flame.to - flame.from, box.width) || 1);
@@ -151,7 +152,7 @@ const begin = async () => {
   };
   const drawFlame = () => {
     view.tree = transforms.tree(state.thread);
-    if (view.tree.costsOf !== labels.id) view.tree.take(head.values.map((_, k) => labels.self(k)), labels.id);
+    if (view.tree.costsOf !== labels.id) view.tree.take(head.values.length, k => labels.self(k), labels.id);
     const arranged = [labels.id, state.isByName, ...shownColumns()].join();
     if (view.tree.arrangedBy !== arranged) view.tree.arrange(shownColumns(), state.isByName, nameOf);
     view.tree.arrangedBy = arranged;
@@ -213,7 +214,7 @@ const begin = async () => {
     }
     // stacks: what calls of a function to itself cost is in the contexts alone
     if (!ofThread() && !head.estimated)
-      for (const arc of calls.ofItself(view.tree, countedColumns)) if (found.has(`${arc.from} ${arc.to}`)) add(arc.from, arc.to, arc);
+      for (const arc of calls.ofItself(view.tree, shownColumns(), countedColumns)) if (found.has(`${arc.from} ${arc.to}`)) add(arc.from, arc.to, arc);
     return [...found.values()];
   };
   const treemap = new Treemap({
@@ -238,15 +239,19 @@ const begin = async () => {
     if (state.order === "graph") graph.draw();
     if (state.order === "treemap") treemap.draw();
   };
+  let legendShown = "";
   const drawLegend = () => {
     const found = [...flame.boxes?.lanes && state.order === "time" ? flame.boxes.lanes.legend() : [], ...colours.legend()];
-    byId("legend").hidden = !found.length;
     const room = innerWidth <= PHONE ? 2 * innerWidth : flame.holder.parentElement.clientWidth;
     let most = 32;  // characters of a name; if few do not suffice, the smallest groups have no name
     const needed = () => found.reduce((sum, [colour, text]) => sum + (colour ? 38 + 6.5 * Math.min(text.length, most) : 0), 10);
     while (most > 12 && needed() > room) most--;
     const last = () => found.findLastIndex(([colour, text]) => colour && text !== "others");
     while (found.length > 4 && needed() > room) found.splice(last(), 1);
+    const shown = JSON.stringify([found, most]);
+    if (shown === legendShown) return;
+    legendShown = shown;
+    byId("legend").hidden = !found.length;
     byId("legend").replaceChildren(...found.map(([colour, text, kind = ""]) => {
       const sample = element("i", {});
       sample.style.background = colour;
@@ -325,8 +330,8 @@ const begin = async () => {
   const sayCount = () => {
     const all = Math.max(0, ...shownColumns().map(k => head.functions[k]));
     const isOfAll = byId("figures").value === "calls";
-    const nCycles = table.kept.filter(isCycle).length, shown = table.kept.length - nCycles;
-    const rest = !transforms.isActive && all > nRows - [...cycles.keys()].filter(isCycle).length ? ` of ${exact(all)}; the smallest do not fit this page` : "";
+    const nCycles = nAllCycles ? table.kept.filter(isCycle).length : 0, shown = table.kept.length - nCycles;
+    const rest = !transforms.isActive && all > nRows - nAllCycles ? ` of ${exact(all)}; the smallest do not fit this page` : "";
     byId("count").textContent = plural(shown, "function") + (nCycles ? ` and ${plural(nCycles, "cycle")}` : "") + rest +
       (isOfAll ? state.ranged || partTitle() ? ", of all threads and the whole time" : "" : state.ranged ? " in this range" : !partTitle() ? "" : ofThread() ? `, in contexts of ${partTitle()}` : ", of all threads");
     if (transforms.isActive) byId("count").textContent += head.estimated ? ", transformed: an estimate" : ", transformed" + (head.cuts ? `; ${percent(head.cut[shownColumns()[0]] || 0, head.totals[shownColumns()[0]])} is in [pruned]` : "");
@@ -341,7 +346,7 @@ const begin = async () => {
   const countedColumns = [0, 1].map(side => counted ? [counted.old, counted.new][side] : -1);
   // Callers and callees follow the chosen thread and labels, as the table does.
   const listOfCalls = (isOfAll = false) => ofThread() && !state.ranged
-    ? calls.inTree(view.tree, contextsId(), countedColumns, isOfAll) : (fn, callee) => calls.list(fn, callee);
+    ? calls.inTree(view.tree, contextsId(), shownColumns(), countedColumns, isOfAll) : (fn, callee) => calls.list(fn, callee);
   const choose = (fn, where) => {
     state.chosen = view.chosen = fn;
     if (where !== "table" && fn < rowCount()) table.mark(fn);
@@ -365,7 +370,7 @@ const begin = async () => {
   const drawDetails = detailsPanel({
     data, state, sources, assembly, nameOf, labelOf, place, unit, base: () => wholeShown(), shareText, shownColumns, rowFigure, ofThread, partTitle, isInclusiveKnown, selection, transforms, rows: rowCount,
     transform: (fn, event) => menu.open(fn, event, event.target),
-    wholes: isPart => isPart ? view.tree.total.map(total => total[0]) : head.totals,
+    wholeOf: (k, isPart) => isPart ? view.tree.total[k][0] : head.totals[k],
     calls: () => listOfCalls(), choose: (fn, where) => choose(fn, where),
     sandwich: fn => openSandwich(fn),
   });
@@ -398,11 +403,17 @@ const begin = async () => {
     table.arrange();
     sayCount();
   };
-  // Which rows the table has.
+  // Which rows the table has: those with figures, and only matching ones.
   const keeper = () => {
-    const {matches} = state, figures = shownColumns().flatMap(k => [rowFigures("row self", k), rowFigures("row inclusive", k)]);
-    const counts = ofThread() ? [] : column("row calls 0");
-    return i => (!matches || matches[i] > 0) && (figures.some(costs => costs[i]) || counts[i] > 0);
+    const {matches} = state, n = rowCount(), kept = new Uint8Array(n);
+    const figures = shownColumns().flatMap(k => [rowFigures("row self", k), rowFigures("row inclusive", k)]);
+    for (const items of ofThread() ? figures : [...figures, column("row calls 0")])
+      for (let i = Math.min(n, items.length) - 1; i >= 0; i--) if (items[i]) kept[i] = 1;
+    if (matches) for (let i = 0; i < n; i++) if (!matches[i]) kept[i] = 0;
+    const found = new Uint32Array(n);
+    let size = 0;
+    for (let i = 0; i < n; i++) if (kept[i]) found[size++] = i;
+    return found.subarray(0, size);
   };
 
   // ---- the controls
@@ -427,12 +438,15 @@ const begin = async () => {
     chooser.draw();
     menu.draw();
     findMatches();
+    chooseFirst();
+    table.chosen = state.chosen;
     drawTable();
     drawRest();
   };
+  const chooseFirst = () => { if (state.chosen < 0 || !names.length) state.chosen = view.chosen = answer.largest(1)[0] ?? -1; };
   const drawRest = () => {
     answer.draw();
-    if (state.chosen < 0 || !names.length) state.chosen = view.chosen = answer.largest(1)[0] ?? -1;
+    chooseFirst();
     if (state.chosen >= 0) {
       table.mark(state.chosen);
       flame.findWidest(state.chosen);
@@ -616,6 +630,7 @@ const begin = async () => {
   about();
   address.restore();
   root.dataset.ready = "yes";
+  rehearse(data, view, shownColumns());
   // for tests
   window.fastprof = {data, state, transforms, menu, flame, table, view, graph, treemap, colours, scaleOf, exports};
 };

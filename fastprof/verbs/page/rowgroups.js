@@ -83,7 +83,7 @@ class RowGroups {
         if (node[i] < 0 || !sets[set] || !isKept(i) || (thread() >= 0 && !key.isThread && labels.threadOf[i] !== thread())) return;
         if (key.ofSets ? isOf[set] : key.valueOf(i) === value) own[node[i]] += cost;
       });
-      this.parts.set(id, tree().figures(null, this.page.first, undefined, {self: own, total: tree().summed(own)}));
+      this.parts.set(id, tree().figures(null, this.page.first, null, {self: own, total: tree().summed(own)}));
     }
     return this.parts.get(id);
   }
@@ -97,7 +97,7 @@ class RowGroups {
     }
     if (name !== "row inclusive") return this.members[group].reduce((sum, i) => sum + this.page.rowFigure(name, k, i), 0);
     if (!this.page.isExact()) return 0;
-    if (!this.inclusive.has(k)) this.inclusive.set(k, this.page.tree().figures(k, this.keys.length, fn => fn === NONE ? NONE : this.groupOf[fn])["row inclusive"]);
+    if (!this.inclusive.has(k)) this.inclusive.set(k, this.page.tree().figures(k, this.keys.length, this.groupOf)["row inclusive"]);
     return this.inclusive.get(k)[group];
   }
   // What the samples of each group cost, in contexts that the tree has.

@@ -2,9 +2,9 @@
 const HEIGHT = 24;  // of a row, see page.css
 const PRINTED = 200;  // rows
 
-// Rows by their values, in place of comparisons in JavaScript: an array.  Those of equal values keep their order.
+// Rows by their values, in place of comparisons in JavaScript.  Those of equal values keep their order.
 const ranked = (rows, value, isDown) => {
-  const n = rows.length, keys = new Float64Array(n), found = new Array(n);
+  const n = rows.length, keys = new Float64Array(n), found = new Uint32Array(n);
   let isWhole = true;  // value and position fit one number
   for (let at = 0; at < n; at++) {
     const key = keys[at] = (isDown ? -value(rows[at]) : value(rows[at])) + 0;  // no -0
@@ -31,7 +31,7 @@ const ranked = (rows, value, isDown) => {
 };
 
 class Table {
-  // columns: [{title, width, value(row), write(row): text, key(row)?: to sort by, kind(row)?: class, bar(row)?: its share}],
+  // keeper: which rows there are, in order, null: all.  columns: [{title, width, value(row), write(row): text, key(row)?: to sort by, kind(row)?: class, bar(row)?: its share}],
   // the last is the name.  groups: null, or RowGroups
   constructor(holder, on) {
     this.holder = holder;
@@ -59,11 +59,10 @@ class Table {
   }
   arrange() {
     const {value: shown, key: value = shown} = this.columns[this.sort], sign = this.down ? -1 : 1;
-    const found = [], pairsOf = rows => rows.map(i => [value(i), i]), keep = this.keeper?.() ?? (() => true);
-    for (let i = 0; i < this.n; i++) if (keep(i)) found.push(i);
+    const found = this.keeper?.() ?? Uint32Array.from({length: this.n}, (_, i) => i);
     const sorted = rows => typeof value(rows[0] ?? 0) === "number" ? ranked(rows, value, this.down)
-      : pairsOf(rows).sort((a, b) => (a[0] < b[0] ? -sign : a[0] > b[0] ? sign : 0) || a[1] - b[1]).map(([, i]) => i);
-    this.order = sorted(found);
+      : Array.from(rows, i => [value(i), i]).sort((a, b) => (a[0] < b[0] ? -sign : a[0] > b[0] ? sign : 0) || a[1] - b[1]).map(([, i]) => i);
+    this.order = Array.from(sorted(found));
     this.kept = this.order;  // rows without groups
     if (this.groups) this.order = this.grouped(sorted);
     this.head.replaceChildren(...this.columns.map((column, k) => {
@@ -89,7 +88,7 @@ class Table {
   // Groups, each followed by its rows if it is unfolded.
   grouped(sorted) {
     const {unfolded} = this.groups, members = this.groups.divided(this.order);
-    return sorted([...members.keys()].sort((a, b) => a - b)).flatMap(group => unfolded.has(group) ? [group, ...sorted(members.get(group).sort((a, b) => a - b))] : [group]);
+    return [...sorted([...members.keys()].sort((a, b) => a - b))].flatMap(group => unfolded.has(group) ? [group, ...sorted(members.get(group).sort((a, b) => a - b))] : [group]);
   }
   cell(column, k, properties) {
     const last = k === this.columns.length - 1;
@@ -106,6 +105,7 @@ class Table {
     const rows = [];
     for (let at = first; at < last; at++) rows.push(this.row(at));
     this.rows.replaceChildren(...rows);
+    this.painted = this.chosen;
   }
   row(at) {
     const i = this.order[at], isGroup = this.isGroup(i), kind = !this.groups ? "" : isGroup ? " of-group" : " member";
@@ -145,12 +145,11 @@ class Table {
   // Marks a row that was selected elsewhere and scrolls to it; of a function in several groups the first one.
   mark(given) {
     const i = !this.groups || this.order.includes(given) ? given : this.order.find(row => !this.isGroup(row) && this.groups.functionOf(row) === given) ?? given;
+    const at = this.order.indexOf(i), y = at * HEIGHT, {scrollTop, clientHeight} = this.holder;
+    const isSeen = at < 0 || (y >= scrollTop && y + 2 * HEIGHT <= scrollTop + clientHeight);
+    if (!isSeen) this.holder.scrollTop = Math.max(0, y - clientHeight / 2);
+    if (isSeen && this.painted === i) return;
     this.chosen = i;
-    const at = this.order.indexOf(i);
-    if (at >= 0) {
-      const y = at * HEIGHT, {scrollTop, clientHeight} = this.holder;
-      if (y < scrollTop || y + 2 * HEIGHT > scrollTop + clientHeight) this.holder.scrollTop = Math.max(0, y - clientHeight / 2);
-    }
     this.paint();
   }
   key(event) {

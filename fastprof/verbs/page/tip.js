@@ -77,11 +77,10 @@ const answerLine = page => {
     return known.get(n).found;
   };
   const find = n => {
-    const {old, new: next} = state.event;
-    const size = fn => head.compared ? Math.abs(page.rowFigure("row self", next, fn) - page.rowFigure("row self", old, fn)) : page.rowFigure("row self", old, fn);
-    const found = [];
-    for (let fn = 0; fn < page.rows(); fn++) {
-      const cost = size(fn);
+    const [before, after] = [state.event.old, state.event.new].map(k => k < 0 ? NO_FIGURES : page.rowFigures("row self", k));
+    const found = [], rows = Math.min(page.rows(), Math.max(before.length, after.length));
+    for (let fn = 0; fn < rows; fn++) {
+      const old = fn < before.length ? before[fn] : 0, cost = head.compared ? Math.abs((fn < after.length ? after[fn] : 0) - old) : old;
       if (!(cost > 0) || page.isCycle(fn) || (found.length === n && cost <= found.at(-1).cost)) continue;
       found.splice(found.findLastIndex(one => one.cost >= cost) + 1, 0, {fn, cost});
       if (found.length > n) found.pop();

@@ -20,13 +20,6 @@ const nameOfPattern = text => {
 // The names of a path, and back: main;a\;b has main and a;b.
 const pathOf = names => names.map(name => name.replace(/[\\;]/g, "\\$&")).join(";");
 const namesOfPath = text => [...text.matchAll(/(?:[^\\;]|\\.)+/gs)].map(([name]) => name.replace(/\\(.)/gs, "$1"));
-// The nodes below which nodes may become one: below the caller of one that changes.  changes: 1 by node
-const mixedBelow = (parent, changes) => {
-  const found = changes.slice(), n = changes.length;
-  for (let i = 1; i < n; i++) if (changes[i]) found[parent[i]] = 1;
-  for (let i = 1; i < n; i++) found[i] |= found[parent[i]];
-  return found;
-};
 const MOST_TREES = 5;
 const baseName = path => /[^/\\]+$/.exec(path)?.[0] ?? path;
 
@@ -90,10 +83,14 @@ class Transforms {
   }
   // The functions that match, as (function => truth).
   matching(what, of) {
-    if (!this.isMatch.has(what)) this.isMatch.set(what, new Uint8Array(this.data.head.texts.length));
-    const known = this.isMatch.get(what), {texts} = this.data.head, items = this.data.column(`function ${of}`);
-    const name = nameOfPattern(what);
-    let wanted = {test: text => text === name};
+    const {texts} = this.data.head, items = this.data.column(`function ${of}`), name = nameOfPattern(what);
+    if (!this.isMatch.has(what)) {
+      const known = new Uint8Array(texts.length).fill(name === null ? 0 : 2), at = name === null ? -1 : texts.indexOf(name);
+      if (at >= 0) known[at] = 1;
+      this.isMatch.set(what, known);
+    }
+    const known = this.isMatch.get(what);
+    let wanted = null;
     if (name === null)
       try {
         wanted = new RegExp(what);
@@ -116,79 +113,84 @@ class Transforms {
     for (const [kind, what] of this.steps) {
       const before = tree;
       key += `\n${kind} ${what}`;
-      tree = of(() => before.changed((to, own) => this[STEP_METHODS[kind]](what, own, before.fn, before.parent, before.n, to)));
+      tree = of(() => this[STEP_METHODS[kind]](what, before));
     }
     for (const [id, other] of [...this.trees].reverse()) if (kept.size < MOST_TREES && !kept.has(id)) kept.set(id, other);
     this.trees = new Map([...kept].reverse());  // the last ones used are the last ones here
     return tree;
   }
-  hidden(isHidden, own, fn, parent, n, to) {
-    const {data: {hidden, head: {texts}, column}} = this, names = column("function name");
+  get limit() { return this.data.column("function name").length; }
+  hidden(isHidden, tree) {
+    const {limit, data: {hidden, head: {texts}, column}} = this, names = column("function name"), {fn, n} = tree;
     const noStack = texts.indexOf("[no stack]");  // no function, so it is not hidden
-    const hides = new Uint8Array(names.length), changes = new Uint8Array(n), gone = [];
-    for (let f = 0; f < names.length; f++) hides[f] = f !== hidden && names[f] !== noStack && isHidden(f);
-    for (let i = 1; i < n; i++) if (hides[fn[i]]) changes[i] = gone.push(i) > 0;  // not of NONE
-    if (!gone.length) return false;
-    const mixed = mixedBelow(parent, changes);
-    for (let i = 1; i < n; i++) own[i] = changes[i] ? own[parent[i]] : to.enter(own[parent[i]], fn[i], !mixed[parent[i]]);
-    let node = -1;  // what hidden nodes without a caller cost
-    for (const i of gone) own[i] ||= node < 0 ? node = to.enter(0, hidden, false) : node;
-    return {hidden: gone, functions: hides, node};
+    const hides = new Uint8Array(limit), changes = new Uint8Array(n), gone = [];
+    for (let f = 0; f < limit; f++) if (f !== hidden && names[f] !== noStack && isHidden(f)) hides[f] = 1;
+    for (let i = 1; i < n; i++)
+      if (fn[i] !== NONE && hides[fn[i]]) {
+        changes[i] = GONE;
+        gone.push(i);
+      }
+    return gone.length ? tree.changed({changes, changed: gone, limit, lost: hidden}, {hidden: gone, functions: hides}) : tree;
   }
-  hide(what, ...tree) { return this.hidden(this.matching(what, "name"), ...tree); }
-  hideObject(what, ...tree) {
+  hide(what, tree) { return this.hidden(this.matching(what, "name"), tree); }
+  hideObject(what, tree) {
     const isMatch = this.matching(what, "object"), {head: {texts}, column} = this.data, objects = column("function object");
-    return this.hidden(f => texts[objects[f]] !== "" && isMatch(f), ...tree);
+    return this.hidden(f => texts[objects[f]] !== "" && isMatch(f), tree);
   }
   // Nodes get other functions; those whose function is that of their caller become one with it, if it merges.
-  renamed(becomes, merges, own, fn, parent, n, to) {
-    const last = new Uint32Array(n).fill(NONE);
-    const functions = Uint32Array.from(this.data.column("function name"), (_, f) => becomes(f)), isOne = Uint8Array.from(functions, f => merges(f));
-    for (let i = 1; i < n; i++) if (fn[i] !== NONE) last[i] = functions[fn[i]];
-    const joins = new Uint8Array(n), changes = new Uint8Array(n);
+  // functions: by function, what it becomes; merges: by function, whether it does, null: all do
+  renamed(functions, merges, tree) {
+    const {limit} = this, {n, fn, parent} = tree, changes = new Uint8Array(n), changed = [];
+    let areSame = true;
     for (let i = 1; i < n; i++) {
-      joins[i] = last[parent[i]] === last[i] ? isOne[last[i]] : 0;  // 0 for NONE
-      changes[i] = joins[i] || last[i] !== fn[i] ? 1 : 0;
+      if (fn[i] === NONE) continue;
+      const f = functions[fn[i]], above = fn[parent[i]];
+      if (above !== NONE && functions[above] === f && (!merges || merges[f])) changes[i] = GONE;
+      else if (f !== fn[i]) changes[i] = RENAMED;
+      else continue;
+      changed.push(i);
+      areSame &&= f === fn[i];
     }
-    if (!changes.includes(1)) return false;
-    const mixed = mixedBelow(parent, changes);
-    for (let i = 1; i < n; i++) own[i] = joins[i] ? own[parent[i]] : to.enter(own[parent[i]], last[i], !mixed[parent[i]]);
-    return functions.some((f, at) => f !== at) ? undefined : {hidden: null};
+    return changed.length ? tree.changed({changes, changed, functions, limit}, areSame ? {hidden: null} : null) : tree;
   }
-  collapseObject(what, ...tree) {
-    const isMatch = this.matching(what, "object"), {head: {texts}, column, ofObject} = this.data, objects = column("function object");
-    const ones = new Set();
-    return this.renamed(f => {
-      if (texts[objects[f]] === "" || !isMatch(f)) return f;
-      const one = ofObject.get(objects[f]);
-      ones.add(one);
-      return one;
-    }, f => ones.has(f), ...tree);
+  collapseObject(what, tree) {
+    const isMatch = this.matching(what, "object"), {limit, data: {head: {texts}, column, ofObject}} = this, objects = column("function object");
+    const functions = new Uint32Array(limit), ones = new Uint8Array(limit);
+    for (let f = 0; f < limit; f++) {
+      functions[f] = texts[objects[f]] === "" || !isMatch(f) ? f : ofObject.get(objects[f]);
+      if (functions[f] !== f) ones[functions[f]] = 1;
+    }
+    for (const f of ofObject.values()) if (texts[objects[f]] !== "" && isMatch(f)) ones[f] = 1;
+    return this.renamed(functions, ones, tree);
   }
-  collapseRecursion(what, ...tree) { return this.renamed(f => f, () => true, ...tree); }
-  mergeLines(what, ...tree) {
+  collapseRecursion(what, tree) { return this.renamed(Uint32Array.from({length: this.limit}, (_, f) => f), null, tree); }
+  mergeLines(what, tree) {
     this.withoutLines ??= this.linesMerged();
-    return this.renamed(f => this.withoutLines[f], () => false, ...tree);
+    return this.renamed(this.withoutLines, new Uint8Array(this.limit), tree);
   }
   // Nodes from which one begins are roots; those outside are left out.
-  rooted(begins, own, fn, parent, n, to) {
-    own.fill(-1);
-    for (let i = 1; i < n; i++)
-      if (own[parent[i]] > 0) own[i] = to.enter(own[parent[i]], fn[i], false);
-      else if (begins(i)) own[i] = to.enter(0, fn[i], false);
+  rooted(isBegin, tree) {
+    const {n, end} = tree, begins = [];
+    for (let i = 1; i < n;)
+      if (isBegin(i)) {
+        begins.push(i);
+        i = end[i];
+      } else i++;
+    return tree.changed({begins, limit: this.limit});
   }
-  focus(what, own, fn, ...tree) {
-    const isMatch = this.matching(what, "name");
-    this.rooted(i => fn[i] !== NONE && isMatch(fn[i]), own, fn, ...tree);
+  focus(what, tree) {
+    const isMatch = this.matching(what, "name"), {fn} = tree, matches = new Uint8Array(this.limit);
+    for (let f = 0; f < matches.length; f++) if (isMatch(f)) matches[f] = 1;
+    return this.rooted(i => fn[i] !== NONE && matches[fn[i]] > 0, tree);
   }
-  subtree(what, own, fn, parent, ...tree) {
-    const {head: {texts}, column} = this.data, names = column("function name"), path = namesOfPath(what);
-    const found = new Int32Array(fn.length);  // by node: how much of the path leads to it
-    this.rooted(i => {
+  subtree(what, tree) {
+    const {head: {texts}, column} = this.data, names = column("function name"), path = namesOfPath(what), {fn, parent} = tree;
+    const found = new Int32Array(tree.n);  // by node: how much of the path leads to it
+    return this.rooted(i => {
       const above = parent[i] ? found[parent[i]] : 1;
       if (above && fn[i] !== NONE && (texts[names[fn[i]]] || "???") === path[above - 1]) found[i] = above + 1;
       return found[i] === path.length + 1;
-    }, own, fn, parent, ...tree);
+    }, tree);
   }
   // The text of a step.
   text([kind, what]) {

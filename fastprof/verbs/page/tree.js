@@ -1,7 +1,8 @@
 // Sorts part of an array, which usually has few items.
 const sort = (items, from, to, before) => {
   if (to - from > 16) {
-    items.subarray(from, to).sort(before);
+    if (Array.isArray(items)) items.sort(before);  // all of it
+    else items.subarray(from, to).sort(before);
     return;
   }
   for (let i = from + 1; i < to; i++) {
@@ -11,130 +12,215 @@ const sort = (items, from, to, before) => {
     items[at] = item;
   }
 };
+// Items 0 to n - 1, each made when it is read first.
+const lazily = (n, make) => {
+  const items = {length: n};
+  for (let k = 0; k < n; k++) Object.defineProperty(items, k, {configurable: true, get: () => {
+    const value = make(k);
+    Object.defineProperty(items, k, {value});
+    return value;
+  }});
+  return items;
+};
+const GONE = 1, RENAMED = 2;
+// Memory that `rebuilt` uses each time: zeros.
+const scratch = new Map();
+const zeros = (name, Type, n) => {
+  let items = scratch.get(name);
+  if (items?.length >= n) items.fill(0, 0, n);
+  else scratch.set(name, items = new Type(n));
+  return items;
+};
+
+// Another tree of the nodes of `from`; its nodes are in depth-first order, too.
+//
+//   changes     by node: GONE: its costs and callees become its caller's; RENAMED: it gets another function
+//   changed     the nodes of which there is one, in order
+//   functions   by function: what it becomes; null: itself
+//   limit       functions are below it
+//   begins      the nodes that become roots, none within another; null: those that are.  Others are left out
+//   lost        the function of a root for the costs of nodes that are gone and have no caller; NONE: node 0 gets them
+//
+// Callees of one caller that have the same function then become one.  A subtree in which nothing changes is copied.
+// Returns {n, parent, fn, end, depth, own: by node of `from`: its node, -1: left out; node: that of `lost`, -1: none}
+const rebuilt = ({n, parent, fn, end, depth}, {changes = null, changed = [], functions = null, limit, begins = null, lost = NONE}) => {
+  const above = new Int32Array(n + 1), shown = new Uint32Array(n + 1), after = new Uint32Array(n + 1), deep = new Uint16Array(n + 1), own = new Int32Array(n).fill(-1);
+  const next = zeros("next", Int32Array, n);  // the next node that becomes one with it, 0: none
+  const last = zeros("last", Int32Array, limit + 1), of = zeros("of", Int32Array, limit + 1).fill(-1);  // by function: the last such node, and below which one
+  const todo = zeros("todo", Int32Array, 2 * n + 2);  // first of those that become one, and their caller; -1: the root of `lost`
+  const isMixed = zeros("isMixed", Uint8Array, n);  // something changes in it
+  const apart = zeros("apart", Int32Array, n + 1);  // the nodes that were not copied
+  for (let k = changed.length - 1; k >= 0; k--)
+    for (let i = changed[k]; i && !isMixed[i]; i = parent[i]) isMixed[i] = 1;
+  let size = 1, top = 0, node = -1, isLost = false, nApart = 0;
+  shown[0] = NONE;
+  after[0] = 1;
+  // Each turn enters a node for i and what becomes one with it, and lists their callees; the first one is node 0.
+  for (let i = 0, id = -1; ;) {
+    let mine = 0;
+    const from = top;
+    if (id >= 0) {
+      if (!id && isLost && (i < 0 || fn[i] === lost)) node = size;
+      above[size] = id;
+      if (i >= 0 && !next[i] && !isMixed[i]) {  // with all below it
+        const by = size - i, stop = end[i], deeper = deep[id] + 1 - depth[i];
+        for (let j = i; j < stop; j++) {
+          above[j + by] = parent[j] + by;
+          shown[j + by] = fn[j];
+          after[j + by] = end[j] + by;
+          deep[j + by] = Math.min(65535, depth[j] + deeper);
+          own[j] = j + by;
+        }
+        above[size] = id;
+        after[id] = size += stop - i;
+        i = -1;
+      } else {
+        mine = apart[nApart++] = size++;
+        shown[mine] = i < 0 ? lost : fn[i] === NONE || !functions ? fn[i] : functions[fn[i]];
+        after[mine] = size;
+        deep[mine] = Math.min(65535, deep[id] + 1);
+      }
+    }
+    if (id >= 0 || !begins)
+      for (let j = i; j >= 0; j = next[j] || -1) {
+        own[j] = mine;
+        for (let c = j + 1, stop = end[j]; c < stop;) {
+          if (changes && changes[c] === GONE) {  // its callees are mine
+            own[c++] = mine;
+            isLost ||= !mine;
+            continue;
+          }
+          const f = fn[c] === NONE ? limit : functions ? functions[fn[c]] : fn[c];
+          if (of[f] === mine) next[last[f]] = c;
+          else {
+            of[f] = mine;
+            todo[top++] = c;
+            todo[top++] = mine;
+          }
+          last[f] = c;
+          c = end[c];
+        }
+      }
+    else
+      for (const c of begins) {
+        const f = fn[c] === NONE ? limit : fn[c];
+        if (of[f] === 0) next[last[f]] = c;
+        else {
+          of[f] = 0;
+          todo[top++] = c;
+          todo[top++] = 0;
+        }
+        last[f] = c;
+      }
+    if (id < 0 && isLost && lost !== NONE && of[lost] !== 0) {
+      todo[top++] = -1;
+      todo[top++] = 0;
+    }
+    for (let a = from, b = top - 2; a < b; a += 2, b -= 2) {  // the first one is the next
+      const c = todo[a];
+      todo[a] = todo[b];
+      todo[b] = c;
+    }
+    if (!top) break;
+    id = todo[--top];
+    i = todo[--top];
+  }
+  for (let k = nApart - 1; k >= 0; k--) {
+    const i = apart[k], to = above[i];
+    if (after[i] > after[to]) after[to] = after[i];
+  }
+  return {n: size, parent: above, fn: shown, end: after, depth: deep, own, node};
+};
 
 // The context tree of one thread or of all, its totals, and where each context lies from 0 to 1.
 //
-//   parent, fn, depth    by node; node 0 is everything, parents come before their children
+//   parent, fn, depth    by node; node 0 is everything; nodes are in depth-first order
+//   end                  the callees of node i, theirs and so on are i + 1 to end[i] - 1
 //   self, total          one array by value column
 //   own, weight          the self and inclusive cost that determine a node's width: the shown value, of two profiles the
 //                        larger one
-//   child, children      node i's children: children[child[i]] .. children[child[i + 1] - 1], in the order shown after laid(i)
+//   children(i)          in the order shown
 //   x(i), width(i)       as shares of node 0; only what is looked at is laid out
 class Tree {
   constructor(data, thread) {
-    const {head, column} = data;
-    const up = column("context up"), fns = column("context function"), threads = column("context thread");
-    const n = up.length, node = this.node = new Int32Array(n);  // by context: its node, -1: of another thread
-    const one = thread >= 0 || head.threads.length < 2;
-    this.begin(n + 1);
-    for (let i = 0; i < n; i++) {
-      if (!up[i]) {
-        node[i] = thread < 0 || threads[i] === thread ? 0 : -1;
-        if (!node[i] && head.threads[threads[i]] === "[pruned]") node[i] = this.enter(0, NONE, one);
-        continue;
+    const {head, column} = data, up = column("context up"), fns = column("context function"), threads = column("context thread"), n = up.length + 1;
+    const parent = new Int32Array(n), fn = new Uint32Array(n), end = new Uint32Array(n), begins = [], isOf = new Uint8Array(head.threads.length);
+    for (let t = 0; t < isOf.length; t++) isOf[t] = thread < 0 || t === thread ? head.threads[t] === "[pruned]" ? 2 : 1 : 0;
+    fn[0] = NONE;
+    for (let i = 1; i < n; i++) {
+      parent[i] = up[i - 1] ? i - up[i - 1] : 0;
+      fn[i] = up[i - 1] ? fns[i - 1] : NONE;
+      end[i] = i + 1;
+    }
+    end[0] = n;
+    for (let i = n - 1; i > 0; i--) if (end[i] > end[parent[i]]) end[parent[i]] = end[i];
+    const roots = [], depth = new Uint16Array(n);
+    for (let i = 1; i < n; i++) depth[i] = Math.min(65535, depth[parent[i]] + 1);
+    for (let i = 1; i < n; i = end[i]) {  // threads
+      const kind = isOf[threads[i - 1]];
+      if (kind === 2) begins.push(i);
+      else if (kind) {
+        roots.push(i);
+        for (let c = i + 1; c < end[i]; c = end[c]) begins.push(c);
       }
-      const above = node[i - up[i]];
-      node[i] = above < 0 ? -1 : this.enter(above, fns[i], one);
     }
-    this.end();
+    const made = rebuilt({n, parent, fn, end, depth}, {limit: data.column("function name").length, begins});
+    for (const i of roots) made.own[i] = 0;
+    const node = made.own.subarray(1);
+    this.nodes = () => node;
+    this.set(made);
   }
-
-  // New nodes, up to `most`, and when all are there.
-  begin(most) {
-    this.n = 1;
-    this.parent = new Int32Array(most);
-    this.fn = new Uint32Array(most);
-    this.fn[0] = NONE;
-    this.index = new Int32Array(1024);  // of nodes that several contexts may have
-    this.indexed = 0;
-  }
-  end() {
-    const {n} = this;
-    this.index = null;
+  // By context: its node, -1: of another thread, or left out
+  get node() { return this.nodes(); }
+  set({n, parent, fn, end, depth}) {
     const shown = items => n > items.length / 2 ? items.subarray(0, n) : items.slice(0, n);
-    [this.parent, this.fn] = [shown(this.parent), shown(this.fn)];
-    const {parent} = this, depth = this.depth = new Uint16Array(n);
-    let isPreorder = true;  // each node follows its caller, or what that has called before
-    for (let i = 1, top = 0; i < n; i++) {
-      const above = parent[i];
-      depth[i] = Math.min(65535, depth[above] + 1);
-      if (!isPreorder) continue;
-      while (top !== above && top > above) top = parent[top];
-      isPreorder = top === above;
-      top = i;
-    }
-    this.isPreorder = isPreorder;
+    this.n = n;
+    [this.parent, this.fn, this.end, this.depth] = [parent, fn, end, depth].map(shown);
   }
-  // Another tree of the same contexts.  change(tree, own): enters the nodes and sets to which of them each of these belongs;
-  // false: nothing changes; or if functions keep their costs, {hidden: the nodes that are, whose costs others get, functions: by
-  // function, whether it is hidden, node: that of what has no caller, -1: none}
-  changed(change) {
-    const found = Object.create(Tree.prototype), own = new Int32Array(this.n), {node} = this;
-    found.begin(this.n + 1);
-    const moved = change(found, own);
-    if (moved === false) return this;
-    if (moved) [found.before, found.moved] = [new WeakRef(this), {...moved, becomes: own}];
-    found.end();
-    found.node = new Int32Array(node.length);
-    for (let i = 0; i < node.length; i++) found.node[i] = node[i] < 0 ? -1 : own[node[i]];
+  // Another tree of the same contexts, see `rebuilt`.  moved: if functions keep their costs, {hidden: the nodes that are, whose
+  // costs others get, null: none; functions: by function, whether it is hidden}
+  changed(change, moved = null) {
+    const found = Object.create(Tree.prototype), made = rebuilt(this, change), {own} = made, {nodes} = this;
+    [found.before, found.becomes, found.moved] = [new WeakRef(this), own, moved && {...moved, node: made.node}];
+    if (made.node >= 0) for (const i of moved.hidden) own[i] ||= made.node;
+    found.set(made);
+    let known = null;
+    found.nodes = () => known ??= nodes().map(i => i < 0 ? -1 : own[i]);
     return found;
   }
 
-  // values: the self costs of contexts, by value column; id: what they are of
-  take(values, id) {
-    const {node, n} = this;
-    this.self = values.map(costs => {
-      const self = new Float64Array(n);
-      for (let i = 0; i < node.length; i++) if (node[i] >= 0) self[node[i]] += costs[i];
-      return self;
-    });
-    this.total = this.self.map(self => this.summed(self));
+  // valuesOf(k): the self costs of contexts in value column k < n; id: what they are of
+  take(n, valuesOf, id) {
+    const before = this.before?.deref();
+    this.self = lazily(n, k => before?.costsOf === id ? this.ofBefore(before.self[k]) : this.ofContexts(valuesOf(k)));
+    this.total = lazily(n, k => this.summed(this.self[k]));
     this.known = [];  // by value column: figures of functions
+    this.places = new Map();  // by function: its nodes
     this.costsOf = id;
+  }
+  ofBefore(costs) {
+    const {becomes} = this, self = new Float64Array(this.n);
+    for (let i = 0; i < becomes.length; i++) if (becomes[i] >= 0) self[becomes[i]] += costs[i];
+    return self;
+  }
+  ofContexts(costs) {
+    const {node} = this, self = new Float64Array(this.n);
+    for (let i = 0; i < node.length; i++) if (node[i] >= 0) self[node[i]] += costs[i];
+    return self;
   }
   // As `figures`, which are kept.  If only some functions were hidden, or only recursion collapsed, they are those of the
   // tree before but for what the hidden nodes cost.
   figuresOf(k, n) {
     if (this.known[k]) return this.known[k];
-    const before = this.before?.deref();
-    if (before?.costsOf !== this.costsOf || !(before.known[k] || before.isPreorder || before.child)) return this.known[k] = this.figures(k, n);
-    const found = before.figuresOf(k, n), {hidden, functions, node, becomes} = this.moved;
+    const before = this.moved && this.before.deref();
+    if (before?.costsOf !== this.costsOf) return this.known[k] = this.figures(k, n);
+    const found = before.figuresOf(k, n), {becomes, moved: {hidden, functions, node}} = this;
     if (!hidden) return this.known[k] = found;
     const own = found["row self"].slice(), all = found["row inclusive"].slice(), self = before.self[k], {fn} = this;
     for (let f = 0; f < n; f++) if (functions[f]) own[f] = all[f] = 0;
     for (const i of hidden) if (fn[becomes[i]] < n) own[fn[becomes[i]]] += self[i];
     if (node >= 0) all[fn[node]] = this.total[k][node];
     return this.known[k] = {"row self": own, "row inclusive": all};
-  }
-
-  // Contexts of one thread are distinct; those of several threads merge if their functions are the same.
-  enter(above, f, distinct) {
-    const {parent, fn} = this;
-    if (!distinct || f === NONE) {
-      const {index} = this, at = this.slot(index, above, f);
-      if (index[at]) return index[at];
-      index[at] = this.n;
-      parent[this.n] = above;
-      fn[this.n++] = f;
-      if (++this.indexed > index.length / 2) this.grow();
-      return this.n - 1;
-    }
-    parent[this.n] = above;
-    fn[this.n] = f;
-    return this.n++;
-  }
-  // Where a node is in an index, or has a place.
-  slot(index, above, f) {
-    const {parent, fn} = this, mask = index.length - 1;
-    let at = Math.imul(Math.imul(above, 0x9e3779b1) ^ f, 0x85ebca6b);
-    at = (at ^ at >>> 15) & mask;
-    for (let i; (i = index[at]) && (parent[i] !== above || fn[i] !== f);) at = at + 1 & mask;
-    return at;
-  }
-  grow() {
-    const {index, parent, fn} = this, larger = new Int32Array(8 * index.length);
-    for (const i of index) if (i) larger[this.slot(larger, parent[i], fn[i])] = i;
-    this.index = larger;
   }
 
   // The functions from the root to a node.
@@ -145,7 +231,7 @@ class Tree {
   }
 
   summed(self) {
-    const {parent} = this, total = Float64Array.from(self);
+    const {parent} = this, total = self.slice();
     for (let i = this.n - 1; i > 0; i--) total[parent[i]] += total[i];
     return total;
   }
@@ -153,165 +239,184 @@ class Tree {
   // columns: those of the shown value, one or old and new.
   arrange(columns, byName, nameOf) {
     this.views = new Map();  // what is drawn of it
-    const {n, parent, fn, depth} = this, [first] = columns;
-    const isPlain = columns.length === 1 && this.self[first].every(cost => cost >= 0);
+    this.widthsOfRow = this.countsOfRow = this.firstsOfRow = null;  // for runs, see boxes.js
+    const {n, fn, depth} = this, [first] = columns;
+    const isPlain = columns.length === 1 && isPositive(this.self[first]);
     const own = this.own = isPlain ? this.self[first] : new Float64Array(n);
     if (!isPlain)
       for (const k of columns) {
         const self = this.self[k];
         for (let i = 0; i < n; i++) own[i] = Math.max(own[i], Math.abs(self[i]));
       }
-    const weight = this.weight = isPlain ? this.total[first] : this.summed(own), child = this.child = new Uint32Array(n + 1);
-    this.deepest = 0;  // of what costs something
-    for (let i = 1; i < n; i++) {
-      child[parent[i]]++;
-      if (weight[i] && depth[i] > this.deepest) this.deepest = depth[i];
-    }
-    for (let i = 1; i <= n; i++) child[i] += child[i - 1];  // where the children of each end
-    const children = this.children = new Uint32Array(Math.max(0, n - 1));
-    for (let i = n - 1; i > 0; i--) children[--child[parent[i]]] = i;
+    const weight = this.weight = isPlain ? this.total[first] : this.summed(own);
+    let deepest = 0;  // of what costs something
+    for (let i = 1; i < n; i++) if (depth[i] > deepest && weight[i]) deepest = depth[i];
+    this.deepest = deepest;
     this.isByWeight = !byName;
     this.order = byName
       ? (a, b) => nameOf(fn[a]) < nameOf(fn[b]) ? -1 : nameOf(fn[a]) > nameOf(fn[b]) ? 1 : a - b
       : (a, b) => weight[b] - weight[a] || a - b;
     this.left = new Float64Array(n);
-    this.isLaid = new Uint8Array(n);
+    this.laid = new Map();  // by node: its children, which have their place
   }
   width(i) { return i ? this.weight[i] / (this.weight[0] || 1) : 1; }
   x(i) {
-    if (i) this.laid(this.parent[i]);
+    if (i) this.children(this.parent[i]);
     return this.left[i];
   }
-  // Arranges the children of a node, and before them those of its callers.
-  laid(i) {
-    const {parent, isLaid, left, child, children, weight} = this, whole = weight[0] || 1, todo = [];
-    for (let at = i; !isLaid[at]; at = parent[at]) {
+  // Those of its callers are arranged before.
+  children(i) {
+    const {laid} = this, todo = [];
+    for (let at = i; !laid.has(at); at = this.parent[at]) {
       todo.push(at);
       if (!at) break;
     }
-    while (todo.length) {
-      const at = todo.pop();
-      isLaid[at] = 1;
-      const from = child[at], n = child[at + 1] - from;
-      if (n > 16 && this.isByWeight) children.set(ranked(children.slice(from, from + n), j => weight[j], true), from);
-      else sort(children, from, from + n, this.order);
-      for (let c = child[at], x = left[at]; c < child[at + 1]; c++) {
-        left[children[c]] = x;
-        x += weight[children[c]] / whole;
-      }
+    while (todo.length) this.lay(todo.pop());
+    return laid.get(i);
+  }
+  lay(i) {
+    const {end, left, weight} = this, whole = weight[0] || 1;
+    let n = 0, x = left[i];
+    for (let c = i + 1; c < end[i]; c = end[c]) n++;
+    let found = new Uint32Array(n);
+    for (let c = i + 1, at = 0; c < end[i]; c = end[c]) found[at++] = c;
+    if (n > 16 && this.isByWeight) found = ranked(found, j => weight[j], true);
+    else sort(found, 0, n, this.order);
+    for (let at = 0; at < n; at++) {
+      left[found[at]] = x;
+      x += weight[found[at]] / whole;
     }
+    this.laid.set(i, found);
   }
 
-  // Self and inclusive cost of the first `n` functions, one within itself counted once.  After `arrange`.  of: the group of
-  // a function, whose costs are wanted instead.  costs: of the nodes, instead of those of value column k.
-  figures(k, n, of = fn => fn, {self, total} = {self: this.self[k], total: this.total[k]}) {
-    const {fn, parent, child, children} = this, own = new Float64Array(n), all = new Float64Array(n), open = new Uint32Array(n);  // by function
-    if (this.isPreorder) {
-      for (let i = 0, top = 0; i < this.n; top = i++) {
-        for (; i && top !== parent[i]; top = parent[top]) if (of(fn[top]) < n) open[of(fn[top])]--;
-        const f = of(fn[i]);
-        if (f >= n) continue;
-        own[f] += self[i];
-        if (!open[f]++) all[f] += total[i];
-      }
-      return {"row self": own, "row inclusive": all};
+  // The children that are at least this wide, in the order shown, which get their places; the others follow them: their
+  // number, the first one and where they begin.  Only by weight, after those of its callers.
+  wide(i, least) {
+    const {end, left, weight} = this, whole = weight[0] || 1, found = [];
+    let narrow = 0, first = -1, x = left[i];
+    for (let c = i + 1; c < end[i]; c = end[c]) {
+      const cost = weight[c];
+      if (cost / whole >= least) found.push(c);
+      else if (cost && !narrow++) first = c;
     }
-    const todo = new Int32Array(2 * this.n + 1);
-    for (let top = 1; top;) {
-      const i = todo[--top], isLeft = i < 0, f = of(fn[isLeft ? ~i : i]);
-      if (isLeft) {
-        open[f]--;
-        continue;
-      }
-      if (f < n) {
-        own[f] += self[i];
-        if (!open[f]++) all[f] += total[i];
-        todo[top++] = ~i;
-      }
-      for (let c = child[i]; c < child[i + 1]; c++) todo[top++] = children[c];
+    sort(found, 0, found.length, this.order);
+    for (const c of found) {
+      left[c] = x;
+      x += weight[c] / whole;
+    }
+    if (narrow === 1) left[first] = x;
+    return {found, narrow, first, x};
+  }
+  // The nodes of a function.
+  of(fn) {
+    if (!this.places.has(fn)) {
+      const found = [];
+      for (let i = 1; i < this.n; i++) if (this.fn[i] === fn) found.push(i);
+      this.places.set(fn, found);
+    }
+    return this.places.get(fn);
+  }
+
+  // Self and inclusive cost of the first `n` functions, one within itself counted once.  groupOf: the group of a function,
+  // whose costs are wanted instead.  costs: of the nodes, instead of those of value column k.
+  figures(k, n, groupOf = null, {self, total} = {self: this.self[k], total: this.total[k]}) {
+    const {fn, parent} = this, own = new Float64Array(n), all = new Float64Array(n), open = new Uint32Array(n);  // by function
+    const of = groupOf ? Uint32Array.from(fn, f => f === NONE ? NONE : groupOf[f]) : fn;
+    for (let i = 0, top = 0; i < this.n; top = i++) {
+      for (; i && top !== parent[i]; top = parent[top]) if (of[top] < n) open[of[top]]--;
+      const f = of[i];
+      if (f >= n) continue;
+      own[f] += self[i];
+      if (!open[f]++) all[f] += total[i];
     }
     return {"row self": own, "row inclusive": all};
   }
 
   // Calls from function to function: [{from, to, costs by value column, calls by side}].  Only the outermost call of a
   // recursion has a cost, so the calls into a function add up to its inclusive cost.  A function's calls to itself have
-  // what they cost, of several in one stack the outermost.  counted: by side the value column of calls, -1: none.
-  arcs(counted) {
-    const found = new Map(), open = new Map(), itself = new Map(), todo = [];
+  // what they cost, of several in one stack the outermost.  columns: the value columns whose costs are wanted; counted: by
+  // side the value column of calls, -1: none.
+  arcs(columns, counted) {
+    const {fn, parent} = this, found = new ArcSums(this, columns, counted), open = new Map(), itself = new Map();
     const add = (map, f, n) => { map.set(f, (map.get(f) || 0) + n); };
-    for (let c = this.child[0]; c < this.child[1]; c++) todo.push(this.children[c]);
-    while (todo.length) {
-      const next = todo.pop(), isLeft = next < 0, i = isLeft ? ~next : next, f = this.fn[i], caller = this.fn[this.parent[i]];
-      if (isLeft) {
-        add(open, f, -1);
-        if (f === caller) add(itself, f, -1);
-        continue;
+    for (let i = 1, top = 0; i < this.n; top = i++) {
+      for (; top !== parent[i]; top = parent[top]) {
+        add(open, fn[top], -1);
+        if (fn[top] === fn[parent[top]]) add(itself, fn[top], -1);
       }
-      if (f !== NONE && caller !== NONE) {
-        const key = caller * 4294967296 + f;
-        let arc = found.get(key);
-        if (!arc) found.set(key, arc = {from: caller, to: f, costs: this.total.map(() => 0), calls: [0, 0]});
-        if (f === caller ? !itself.get(f) : !open.get(f)) for (let k = 0; k < this.total.length; k++) arc.costs[k] += this.total[k][i];
-        counted.forEach((k, side) => { if (k >= 0) arc.calls[side] += this.self[k][i]; });
-      }
+      const f = fn[i], caller = fn[parent[i]];
+      if (f !== NONE && caller !== NONE) found.add(i, f === caller ? !itself.get(f) : !open.get(f));
       add(open, f, 1);
       if (f === caller) add(itself, f, 1);
-      todo.push(~i);
-      for (let c = this.child[i]; c < this.child[i + 1]; c++) todo.push(this.children[c]);
     }
-    return [...found.values()];
+    return found.list();
   }
 
   // Those of `arcs` from or to one function.
-  arcsOf(f, counted) {
-    const {n, fn, parent, total, self} = this, found = new Map(), inside = new Uint8Array(n);  // inside: below a call of f
-    const isBelow = (i, is) => {
-      for (let at = parent[i]; at > 0; at = parent[at]) if (is(at)) return true;
+  arcsOf(f, columns, counted) {
+    const {fn, parent, end} = this, found = new ArcSums(this, columns, counted);
+    const isBelow = (i, g) => {
+      for (let at = parent[i]; at > 0; at = parent[at]) if (fn[at] === g) return true;
       return false;
     };
-    for (let i = 1; i < n; i++) {
-      const above = parent[i], caller = fn[above], g = fn[i];
-      inside[i] = inside[above] | (caller === f && above > 0);
-      if ((g !== f && caller !== f) || g === NONE || caller === NONE) continue;
-      const key = caller * 4294967296 + g;
-      let arc = found.get(key);
-      if (!arc) found.set(key, arc = {from: caller, to: g, costs: total.map(() => 0), calls: [0, 0]});
-      const isOuter = g === caller ? !isBelow(i, at => fn[at] === f && fn[parent[at]] === f) : g === f ? !inside[i] : !isBelow(i, at => fn[at] === g);
-      if (isOuter) for (let k = 0; k < total.length; k++) arc.costs[k] += total[k][i];
-      counted.forEach((k, side) => { if (k >= 0) arc.calls[side] += self[k][i]; });
-    }
-    return [...found.values()];
+    let outer = 0, loop = 0;  // where the outermost call of f ends, and of f to itself
+    if (f !== NONE)
+      for (const i of this.of(f)) {
+        const caller = fn[parent[i]];
+        if (caller === f) {
+          found.add(i, i >= loop);
+          loop = Math.max(loop, end[i]);
+        } else if (caller !== NONE) found.add(i, i >= outer);
+        outer = Math.max(outer, end[i]);
+        for (let c = i + 1; c < end[i]; c = end[c]) if (fn[c] !== f && fn[c] !== NONE) found.add(c, !isBelow(c, fn[c]));
+      }
+    return found.list();
   }
 
   // The arcs of functions that call themselves.
-  loops(counted) {
-    const found = new Map(), {fn, parent} = this;
-    const isInside = (i, f) => {  // is the call within another one of f to itself?
-      for (let at = parent[i]; at > 0; at = parent[at]) if (fn[at] === f && fn[parent[at]] === f) return true;
-      return false;
-    };
+  loops(columns, counted) {
+    const {fn, parent, end} = this, found = new ArcSums(this, columns, counted), loop = new Map();  // by function: where its outermost call to itself ends
     for (let i = 1; i < this.n; i++) {
       const f = fn[i];
       if (f === NONE || f !== fn[parent[i]]) continue;
-      if (!found.has(f)) found.set(f, {from: f, to: f, costs: this.total.map(() => 0), calls: [0, 0]});
-      const arc = found.get(f);
-      if (!isInside(i, f)) for (let k = 0; k < this.total.length; k++) arc.costs[k] += this.total[k][i];
-      counted.forEach((k, side) => { if (k >= 0) arc.calls[side] += this.self[k][i]; });
+      const isOuter = i >= (loop.get(f) || 0);
+      if (isOuter) loop.set(f, end[i]);
+      found.add(i, isOuter);
     }
-    return [...found.values()];
+    return found.list();
   }
 
   // The inclusive cost of the matching functions; a match below another match counts once.
   matched(matches, k) {
-    const inside = new Uint8Array(this.n);
+    const {n, fn, end} = this, total = this.total[k];
     let sum = 0;
-    for (let i = 1; i < this.n; i++) {
-      inside[i] = inside[this.parent[i]];
-      if (!inside[i] && this.fn[i] !== NONE && matches[this.fn[i]]) {
-        inside[i] = 1;
-        sum += this.total[k][i];
-      }
-    }
+    for (let i = 1; i < n;)
+      if (fn[i] !== NONE && matches[fn[i]]) {
+        sum += total[i];
+        i = end[i];
+      } else i++;
     return sum;
   }
+}
+const isPositive = costs => {
+  for (let i = 0; i < costs.length; i++) if (costs[i] < 0) return false;
+  return true;
+};
+// Sums of calls by caller and callee.
+class ArcSums {
+  constructor(tree, columns, counted) {
+    const {self, total} = tree;
+    [this.tree, this.found, this.n] = [tree, new Map(), total.length];
+    this.costs = columns.map(k => [k, total[k]]);
+    this.counts = counted.map(k => k < 0 ? null : self[k]);
+  }
+  // The call that node i is; isOuter: whether it has a cost
+  add(i, isOuter) {
+    const {tree: {fn, parent}, found, costs, counts} = this, from = fn[parent[i]], to = fn[i], key = from * 4294967296 + to;
+    let arc = found.get(key);
+    if (!arc) found.set(key, arc = {from, to, costs: new Array(this.n).fill(0), calls: [0, 0]});
+    if (isOuter) for (const [k, total] of costs) arc.costs[k] += total[i];
+    for (let side = 0; side < counts.length; side++) if (counts[side]) arc.calls[side] += counts[side][i];
+  }
+  list() { return [...this.found.values()]; }
 }
