@@ -83,7 +83,7 @@ const detailsPanel = page => {
     else if (page.partTitle()) parts.push(element("p", {}, page.ofThread() ? `In contexts of ${page.partTitle()}:` : "In all threads:"));
     if (fn < page.rows()) parts.push(figures(fn));
     parts.push(...page.selection(fn), ...fn < page.rows() ? durations(fn) : []);
-    parts.push(...sources.panel(file, lines[fn], nextLine(fn), {
+    parts.push(...sources.panel(file, lines[fn], () => nextLine(fn), {
       columns: shownColumns(), compared, unit: unit(), isPart: page.ofThread(), draw,
     }));
     parts.push(...page.assembly.panel(nameOf(fn), texts[files[fn]], {

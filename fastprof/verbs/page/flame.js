@@ -50,6 +50,7 @@ class Flame {
     this.hovered = this.focused = -1;
     this.drawn = [];
     this.zooms = [];
+    this.measure = measured();
     this.low = ROW;
     this.isEnlarged = false;
     this.range = null;  // from one point in time to another, as shares of everything
@@ -257,7 +258,7 @@ class Flame {
   }
   // isWhole: without it, if it does not fit
   label(name, x, y, w, colour, high = ROW, isWhole = false) {
-    const {pen} = this, fits = text => pen.measureText(text).width <= w - 8;
+    const {pen} = this, fits = text => this.measure(pen, text) <= w - 8;
     const text = isWhole ? fits(name) && name : nameThatFits(name, fits);
     if (!text) return;
     pen.fillStyle = colour;

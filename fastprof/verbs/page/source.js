@@ -23,16 +23,16 @@ class Sources {
     const named = (names, what) => names.length ? [`${what}: ${names.slice(0, 5).join(", ")}${names.length > 5 ? " …" : ""}`] : [];
     return [...named(this.missing, "files not found"), ...named(this.cut, "files with lines that do not fit this page")];
   }
-  // The function's lines: from its first to that of the next function of the file; first 0: not known.
+  // The function's lines: from its first to that of the next function of the file, nextOf(); first 0: not known.
   // page: {columns: value columns shown, compared, unit, totals, isPart: is only a part of the samples shown}
-  panel(name, first, next, page) {
+  panel(name, first, nextOf, page) {
     if (!this.isThere || !name) return [];
     const file = this.files.get(name);
     if (!file) {
       const why = this.missing.includes(name) ? "The source file was not found." : this.cut.includes(name) ? "The source file does not fit this page." : "The page has no source lines of this file: it costs too little.";
       return [element("p", {class: "place"}, why)];
     }
-    const {columns, compared, unit, totals, isPart} = page, {column} = this;
+    const {columns, compared, unit, totals, isPart} = page, {column} = this, next = nextOf();
     const own = columns.map(k => column(`line self ${k}`)), calls = columns.map(k => column(`line calls ${k}`));
     const isMine = number => this.isWhole || !first || (number >= first - 2 && (!next || number < next));
     const mine = [...file.numbers.keys()].filter(i => isMine(file.numbers[i]));

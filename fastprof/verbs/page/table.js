@@ -30,6 +30,13 @@ const ranked = (rows, value, isDown) => {
   return found;
 };
 
+// An array of the items of a typed one.
+const listOf = items => {
+  const found = new Array(items.length);
+  for (let i = 0; i < found.length; i++) found[i] = items[i];
+  return found;
+};
+
 class Table {
   // keeper: which rows there are, in order, null: all.  columns: [{title, width, value(row), write(row): text, key(row)?: to sort by, kind(row)?: class, bar(row)?: its share}],
   // the last is the name.  groups: null, or RowGroups
@@ -40,8 +47,10 @@ class Table {
     this.down = true;
     this.chosen = -1;
     this.order = [];
+    this.seen = {scrollTop: 0, clientHeight: 0};  // when the table was painted, which it is at each change
     this.groups = null;
     this.pen = document.createElement("canvas").getContext("2d");
+    this.measure = measured();
     this.head = element("div", {class: "row head", role: "row"});
     this.rows = element("div", {class: "rows", role: "rowgroup", tabindex: "0", "aria-label": `${on.title || "Functions"}; arrow keys select one`});
     holder.append(this.head, this.rows);
@@ -62,7 +71,7 @@ class Table {
     const found = this.keeper?.() ?? Uint32Array.from({length: this.n}, (_, i) => i);
     const sorted = rows => typeof value(rows[0] ?? 0) === "number" ? ranked(rows, value, this.down)
       : Array.from(rows, i => [value(i), i]).sort((a, b) => (a[0] < b[0] ? -sign : a[0] > b[0] ? sign : 0) || a[1] - b[1]).map(([, i]) => i);
-    this.order = Array.from(sorted(found));
+    this.order = listOf(sorted(found));
     this.kept = this.order;  // rows without groups
     if (this.groups) this.order = this.grouped(sorted);
     this.head.replaceChildren(...this.columns.map((column, k) => {
@@ -99,8 +108,9 @@ class Table {
   paint(isPrinted = false) {
     if (!this.columns) return;
     this.room = Math.max(100, this.holder.clientWidth - this.columns.reduce((sum, column) => sum + column.width, 12));  // of a name
-    const first = isPrinted ? 0 : Math.max(0, Math.floor(this.holder.scrollTop / HEIGHT) - 5);
-    const last = Math.min(this.order.length, isPrinted ? PRINTED : first + Math.ceil(this.holder.clientHeight / HEIGHT) + 10);
+    const {scrollTop, clientHeight} = this.seen = {scrollTop: this.holder.scrollTop, clientHeight: this.holder.clientHeight};
+    const first = isPrinted ? 0 : Math.max(0, Math.floor(scrollTop / HEIGHT) - 5);
+    const last = Math.min(this.order.length, isPrinted ? PRINTED : first + Math.ceil(clientHeight / HEIGHT) + 10);
     this.rows.style.height = `${(isPrinted ? last : this.order.length) * HEIGHT}px`;
     const rows = [];
     for (let at = first; at < last; at++) rows.push(this.row(at));
@@ -128,7 +138,7 @@ class Table {
   // A name as it fits the last column.
   fitting(name) {
     this.pen.font = "13px system-ui, -apple-system, Segoe UI, sans-serif";
-    return nameThatFits(name, text => this.pen.measureText(text).width <= this.room);
+    return nameThatFits(name, text => this.measure(this.pen, text) <= this.room);
   }
   isGroup(i) { return this.groups !== null && this.groups.isGroup(i); }
   choose(i) {
@@ -145,7 +155,7 @@ class Table {
   // Marks a row that was selected elsewhere and scrolls to it; of a function in several groups the first one.
   mark(given) {
     const i = !this.groups || this.order.includes(given) ? given : this.order.find(row => !this.isGroup(row) && this.groups.functionOf(row) === given) ?? given;
-    const at = this.order.indexOf(i), y = at * HEIGHT, {scrollTop, clientHeight} = this.holder;
+    const at = this.order.indexOf(i), y = at * HEIGHT, {scrollTop, clientHeight} = this.seen;
     const isSeen = at < 0 || (y >= scrollTop && y + 2 * HEIGHT <= scrollTop + clientHeight);
     if (!isSeen) this.holder.scrollTop = Math.max(0, y - clientHeight / 2);
     if (isSeen && this.painted === i) return;

@@ -123,6 +123,18 @@ const nameThatFits = (name, fits) => {
   return n < Math.min(3, text.length) ? "" : middleOf(text, n);
 };
 
+// The width of a text as a pen writes it, whose font is always the same: to measure it takes longer than to look it up.
+const measured = () => {
+  const known = new Map();
+  return (pen, text) => {
+    if (!known.has(text)) {
+      if (known.size === 20_000) known.clear();
+      known.set(text, pen.measureText(text).width);
+    }
+    return known.get(text);
+  };
+};
+
 // A name of which both ends stay where it does not fit: its middle gets three dots.
 const bothEnds = (text, tail = 15) => text.length < tail + 6 ? text
   : element("span", {class: "ends"}, element("span", {}, text.slice(0, -tail)), element("span", {}, text.slice(-tail)));

@@ -10,6 +10,7 @@ class Treemap {
     this.holder = byId("treemap");
     this.canvas = byId("treemap-canvas");
     this.pen = this.canvas.getContext("2d");
+    this.measure ??= measured();
     this.drawn = [];
     this.zoomed = [];  // groups, outermost first
     new ResizeObserver(() => this.draw()).observe(this.holder);
@@ -64,6 +65,7 @@ class Treemap {
     pen.clearRect(0, 0, width, height);
     pen.font = "12px system-ui, sans-serif";
     pen.textBaseline = "middle";
+    this.measure ??= measured();
     this.drawn = [];
     const shown = this.zoomed.at(-1) || this.root;
     this.fill(shown, 0, 0, width, height, this.zoomed.length > 0);
@@ -138,7 +140,7 @@ class Treemap {
     if (w > 30 && h > 13) this.text(name, x, y + Math.min(h / 2, 10), w, text);
   }
   text(name, x, y, w, colour) {
-    const {pen} = this, fits = text => pen.measureText(text).width <= w - 8;
+    const {pen} = this, fits = text => this.measure(pen, text) <= w - 8;
     let most = name.length;
     if (!fits(name)) {
       let not = most;
