@@ -2,6 +2,7 @@
 
 from fastprof.bridges import INPUT_LABELS, LABELS, PER_THREAD
 from fastprof.bridges.reported import REPORTED
+from fastprof.bridges.transforms import ROOTS
 from fastprof.core._typing import Any
 from fastprof.core.engine import Capabilities
 from fastprof.core.log import Log
@@ -34,5 +35,11 @@ def log_missing_labels(options: Options, holds: Capabilities, log: Log, found: s
 
 
 def only_to(option: Option[Any], view: str) -> str:
-    """What labels of inputs apply to, for the error about a view without them; "" for other options and views."""
+    """What an option applies to, for the error about a view without an effect of it; "": the view is not why."""
+    if option in ROOTS and view == "graph":
+        return (
+            "stacks and timelines, as a call graph does not record which caller's call led to a cost; "
+            "'top --tree both --function REGEX' shows callers and callees, "
+            "'convert -o x.folded' with this option an estimate"
+        )
     return f"samples of stacks, and this is a {view}" if option in INPUT_LABELS and view != "stacks" else ""

@@ -39,7 +39,8 @@ def test_graph_and_table_of_a_value_are_what_top_says(path: Path, key: str, labe
     report(path, tmp_path / "page.html", prune=0)
     steps = [tab("table"), choose("#key", key)]
     for label in labels:
-        steps += [choose("#label", label), value(FIGURES), value("Array.from(fastprof.view.tree.total, total => total[0])")]
+        totals = value("Array.from(fastprof.view.tree.total, total => total[0])")
+        steps += [choose("#label", label), value(FIGURES), totals]
     k = "fastprof.state.event.old"
     found = drive(tmp_path / "page.html", value(k), *steps)
     column, found = found[0], [one for one in found[1:] if one is not None]

@@ -329,3 +329,21 @@ def test_many_stacks_with_a_frame_of_many_inlined_functions(options: dict[str, s
     profile.sample.add(location_id=[1] * n, value=[1])
     with pytest.raises(fastprof.FastprofError, match="no row matches"):
         fastprof.top(profile.SerializeToString(), **options)
+
+
+def test_many_callers_of_a_frame_of_many_inlined_functions(tmp_path: Path) -> None:
+    """The same: its outermost function is compared with each of its callers."""
+    n = 100_000
+    profile = profile_proto.Profile(string_table=["", "f", "cpu", "count", "g"])
+    profile.sample_type.add(type=2, unit=3)
+    profile.function.add(id=1, name=1)
+    profile.function.add(id=2, name=4)
+    lines = profile.location.add(id=1).line
+    for i in range(n):
+        lines.add(function_id=1 + i % 2, line=i + 1)
+        profile.location.add(id=2 + i).line.add(function_id=1, line=i + 1)
+        profile.sample.add(location_id=[1, 2 + i], value=[1])
+    fastprof.convert(profile.SerializeToString(), tmp_path / "out.pb", hide="^g$", merge_lines=True)
+    made = profile_proto.Profile.FromString((tmp_path / "out.pb").read_bytes())
+    assert sum(sample.value[0] for sample in made.sample) == n
+    assert max(len(location.line) for location in made.location) == n // 2

@@ -81,7 +81,7 @@ static void begin(struct fp_focus *f, uint32_t stack, uint32_t frame, uint32_t l
 
 static int check_frame(struct fp_focus *f, uint32_t frame, struct fp_err *err) {
     if (frame < f->cap_checked && f->checked[frame]) return FP_DONE;
-    FP_TRY(fp_transform_check_frame(f->model, frame, err));
+    FP_TRY(fp_transform_check_frame(f->model, frame, NULL, 0, err));
     *FP_AT(f->checked, f->cap_checked, frame) = 1;
     return FP_DONE;
 }

@@ -7,6 +7,7 @@ struct fp_transform *fp_transform_new(struct fp_model *model) {
     t->model = model;
     fp_table_init(&t->names, 1);
     fp_table_init(&t->places, 3);
+    fp_table_init(&t->inlined, 2);
     t->open = fp_have(calloc(1, sizeof *t->open));
     fp_open_init(t->open);
     t->hidden = fp_model_function(model, 0, 0, fp_strings_intern(&model->strings, "[hidden]", 8), 0, 0);
@@ -107,40 +108,75 @@ static uint32_t address_frame(struct fp_transform *t, uint32_t frame, uint32_t o
     return fp_model_frame(t->model, 0, 0, 0, fp_model_line(t->model, function_of_object(t, object), 0, 0, 0));
 }
 
+/* What a line and those that it is inlined into become. */
+struct fp_transform_line {
+    uint32_t lines, last; /* 0: nothing; the function of `lines` */
+    int32_t is_object;    /* a single function that stands for an object */
+};
+
+/* Of a line below what those become that it is inlined into. */
+static struct fp_transform_line below(struct fp_transform *t, struct fp_transform_line outer, uint32_t line,
+                                      uint32_t object) {
+    struct fp_model *m = t->model;
+    const uint32_t *of = fp_table_row(&m->lines, line);
+    const uint32_t function = of[FP_LINE_FUNCTION], at = of[FP_LINE_LINE], column = of[FP_LINE_COLUMN];
+    if (fp_transform_hides(t, function, object)) return outer;
+    const uint32_t own = fp_table_row(&m->functions, function)[FP_FUNCTION_OBJECT];
+    const int is_one = collapses(t, own ? own : object);
+    const uint32_t to = is_one ? function_of_object(t, own ? own : object) : first_of(t, function);
+    uint32_t lines = outer.lines;
+    if (lines && fp_transform_merges(t, outer.last, to)) lines = fp_table_row(&m->lines, lines)[FP_LINE_OUTER];
+    const int is_object = is_one && !lines;
+    lines = fp_model_line(m, to, is_one ? 0 : at, is_one ? 0 : column, lines);
+    return (struct fp_transform_line){lines, to, is_object};
+}
+
+/* The same of a chain of lines, of which those that are known are not changed again. */
+static struct fp_transform_line changed_lines(struct fp_transform *t, uint32_t line, uint32_t object) {
+    struct fp_transform_line found = {0, 0, 0};
+    const int of_object = bits(&t->objects, object); /* other objects make no difference */
+    if (of_object & FP_TRANSFORM_HIDES && !t->hiding) t->hiding = object;
+    const uint32_t like = of_object & FP_TRANSFORM_HIDES ? t->hiding : of_object ? object : 0;
+    uint32_t n = 0;
+    for (; line; line = fp_table_row(&t->model->lines, line)[FP_LINE_OUTER]) {
+        const uint32_t before = t->inlined.n;
+        fp_array_room(&t->becomes, &t->cap_becomes, (uint64_t)before + 1, sizeof *t->becomes);
+        fp_array_room(&t->chain, &t->cap_chain, (uint64_t)n + 1, sizeof *t->chain);
+        const uint32_t row = fp_table_intern(&t->inlined, (const uint32_t[]){line, like});
+        if (t->inlined.n == before) {
+            found = t->becomes[row];
+            break;
+        }
+        t->becomes[row] = found;
+        t->chain[n++] = row;
+    }
+    while (n--) {
+        const uint32_t row = t->chain[n];
+        t->becomes[row] = found = below(t, found, fp_table_row(&t->inlined, row)[0], object);
+    }
+    return found;
+}
+
 /* What a frame becomes; 0: nothing.  Its ids are those of the model. */
 static uint32_t changed_frame(struct fp_transform *t, uint32_t frame) {
     struct fp_model *m = t->model;
     const uint32_t *row = fp_table_row(&m->frames, frame), mapping = row[FP_FRAME_MAPPING], flags = row[FP_FRAME_FLAGS];
     const uint64_t address = fp_words_u64(row + FP_FRAME_ADDRESS);
-    const uint32_t object = object_of_frame(m, row);
-    uint32_t n = 0, line = row[FP_FRAME_LINES];
+    const uint32_t object = object_of_frame(m, row), line = row[FP_FRAME_LINES];
     if (!line) return address_frame(t, frame, object);
-    for (; line; line = fp_table_row(&m->lines, line)[FP_LINE_OUTER]) FP_PUSH(t->chain, n, t->cap_chain) = line;
-    uint32_t lines = 0, last = 0; /* so far, outermost first; the function of `lines` */
-    int is_object = 0;            /* a single function that stands for an object */
-    while (n--) {
-        const uint32_t *of = fp_table_row(&m->lines, t->chain[n]);
-        const uint32_t function = of[FP_LINE_FUNCTION], at = of[FP_LINE_LINE], column = of[FP_LINE_COLUMN];
-        if (fp_transform_hides(t, function, object)) continue;
-        const uint32_t own = fp_table_row(&m->functions, function)[FP_FUNCTION_OBJECT];
-        const int is_one = collapses(t, own ? own : object);
-        const uint32_t to = is_one ? function_of_object(t, own ? own : object) : first_of(t, function);
-        if (lines && fp_transform_merges(t, last, to)) lines = fp_table_row(&m->lines, lines)[FP_LINE_OUTER];
-        is_object = is_one && !lines;
-        lines = fp_model_line(m, to, is_one ? 0 : at, is_one ? 0 : column, lines);
-        last = to;
-    }
-    if (!lines || is_object) return lines ? fp_model_frame(m, 0, 0, 0, lines) : 0;
-    return fp_model_frame(m, mapping, address, flags, lines);
+    const struct fp_transform_line to = changed_lines(t, line, object);
+    if (!to.lines || to.is_object) return to.lines ? fp_model_frame(m, 0, 0, 0, to.lines) : 0;
+    return fp_model_frame(m, mapping, address, flags, to.lines);
 }
 
-int fp_transform_check_frame(const struct fp_model *m, uint32_t frame, struct fp_err *err) {
+int fp_transform_check_frame(const struct fp_model *m, uint32_t frame, const uint32_t *known, uint32_t cap_known,
+                             struct fp_err *err) {
     if (frame >= m->frames.n) return fp_unknown_id(err, "the frame of a stack", frame, m->frames.n);
     const uint32_t *row = fp_table_row(&m->frames, frame), mapping = row[FP_FRAME_MAPPING];
     if (mapping >= m->mappings.n) return fp_unknown_id(err, "the mapping of a frame", mapping, m->mappings.n);
     const uint32_t object = object_of_frame(m, row);
     if (object >= m->objects.n) return fp_unknown_id(err, "the object of a mapping", object, m->objects.n);
-    for (uint32_t line = row[FP_FRAME_LINES], outer; line; line = outer) {
+    for (uint32_t line = row[FP_FRAME_LINES], outer; line && (line >= cap_known || !known[line]); line = outer) {
         if (line >= m->lines.n) return fp_unknown_id(err, "the lines of a frame", line, m->lines.n);
         const uint32_t function = fp_table_row(&m->lines, line)[FP_LINE_FUNCTION];
         if (function >= m->functions.n) return fp_unknown_id(err, "the function of a line", function, m->functions.n);
@@ -150,9 +186,29 @@ int fp_transform_check_frame(const struct fp_model *m, uint32_t frame, struct fp
     return FP_DONE;
 }
 
+/* The outermost function of a chain of lines, of which each is visited once. */
+static uint32_t outermost_of(struct fp_transform *t, uint32_t line) {
+    uint32_t n = 0, found = 0;
+    while (!found) {
+        if (line < t->cap_outermost && t->outermost[line]) {
+            found = t->outermost[line];
+            break;
+        }
+        FP_PUSH(t->chain, n, t->cap_chain) = line;
+        const uint32_t *of = fp_table_row(&t->model->lines, line), outer = of[FP_LINE_OUTER];
+        if (!outer) found = of[FP_LINE_FUNCTION] + 1;
+        line = outer;
+    }
+    if (n) fp_array_zeroed(&t->outermost, &t->cap_outermost, (uint64_t)t->chain[0] + 1, sizeof *t->outermost);
+    while (n--) t->outermost[t->chain[n]] = found;
+    return found - 1;
+}
+
 static int frame_of(struct fp_transform *t, uint32_t frame, uint32_t *to, struct fp_err *err) {
     if (frame >= t->cap_frame_to || !t->frame_to[frame]) {
-        FP_TRY(fp_transform_check_frame(t->model, frame, err));
+        FP_TRY(fp_transform_check_frame(t->model, frame, t->outermost, t->cap_outermost, err));
+        if (fp_table_row(&t->model->frames, frame)[FP_FRAME_LINES])
+            outermost_of(t, fp_table_row(&t->model->frames, frame)[FP_FRAME_LINES]);
         const uint32_t found = changed_frame(t, frame);
         *FP_AT(t->frame_to, t->cap_frame_to, frame) = found + 1;
     }
@@ -163,17 +219,16 @@ static int frame_of(struct fp_transform *t, uint32_t frame, uint32_t *to, struct
 /* ---- stacks ---- */
 
 /* The innermost or outermost function of a frame; FP_NO_ID: it has none. */
-static uint32_t function_at(const struct fp_model *m, uint32_t frame, int is_outermost) {
-    uint32_t line = fp_table_row(&m->frames, frame)[FP_FRAME_LINES];
+static uint32_t function_at(struct fp_transform *t, uint32_t frame, int is_outermost) {
+    const uint32_t line = fp_table_row(&t->model->frames, frame)[FP_FRAME_LINES];
     if (!line) return FP_NO_ID;
-    for (uint32_t outer; is_outermost && (outer = fp_table_row(&m->lines, line)[FP_LINE_OUTER]);) line = outer;
-    return fp_table_row(&m->lines, line)[FP_LINE_FUNCTION];
+    return is_outermost ? outermost_of(t, line) : fp_table_row(&t->model->lines, line)[FP_LINE_FUNCTION];
 }
 
 /* Whether the innermost function of `outer` and the outermost of `inner`, adjacent frames, become one. */
-static int frames_merge(const struct fp_transform *t, uint32_t outer, uint32_t inner) {
+static int frames_merge(struct fp_transform *t, uint32_t outer, uint32_t inner) {
     const struct fp_model *m = t->model;
-    const uint32_t a = function_at(m, outer, 0), b = function_at(m, inner, 1);
+    const uint32_t a = function_at(t, outer, 0), b = function_at(t, inner, 1);
     if (a != FP_NO_ID && b != FP_NO_ID) return fp_transform_merges(t, a, b);
     if (a != b || !t->recursion) return 0;
     const uint32_t *x = fp_table_row(&m->frames, outer), *y = fp_table_row(&m->frames, inner);

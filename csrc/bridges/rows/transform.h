@@ -16,7 +16,8 @@
  *   graph      arcs within a collapsed object, and from a function to itself, are dropped.  Which rows are of hidden
  *              functions is in `marks`: the caller divides their costs (fastprof/bridges/rows/hidden_arcs.py)
  *
- * Memory: 4 bytes for each of the model's stacks and frames, and what is linear in open calls.
+ * Memory: 4 bytes for each of the model's stacks and frames, 40 for a line of an inlined function, and what is linear
+ * in open calls.  Frames that share lines take no more time: each line is changed once.
  */
 #pragma once
 
@@ -26,6 +27,8 @@
 
 enum fp_transform_bit { FP_TRANSFORM_HIDES = 1, FP_TRANSFORM_COLLAPSES = 2 };
 enum fp_transform_mark { FP_TRANSFORM_DROPS = 0, FP_TRANSFORM_KEEPS = 1, FP_TRANSFORM_HELD = 2 };
+
+struct fp_transform_line; /* private */
 
 struct fp_transform {
     struct fp_model *model;
@@ -47,8 +50,12 @@ struct fp_transform {
     uint32_t *frame_to, cap_frame_to; /* by frame: the same; 1: nothing is left of it */
     uint32_t n_emptied;               /* of the model */
     uint32_t *path, cap_path;         /* stacks from one up to a known caller */
-    uint32_t *chain, cap_chain;       /* lines of a frame, innermost first */
-    struct fp_table names;            /* by name of a collapsed object: its function is in `collapsed` */
+    uint32_t *chain, cap_chain;       /* lines of a frame, innermost first; or rows of `inlined` */
+    struct fp_table inlined;          /* a line, and what its mapping changes: what it becomes is in `becomes` */
+    struct fp_transform_line *becomes;
+    uint32_t cap_becomes, hiding;       /* a mapping's object that is hidden; 0: none so far */
+    uint32_t *outermost, cap_outermost; /* by line: the outermost function of its chain + 1; 0: not known yet */
+    struct fp_table names;              /* by name of a collapsed object: its function is in `collapsed` */
     uint32_t *collapsed, cap_collapsed;
     uint32_t *object_to, cap_object_to; /* by object: its function + 1 */
     struct fp_table places;             /* object, file, name: the first function is in `firsts` */
@@ -100,5 +107,7 @@ uint32_t fp_transform_function(struct fp_transform *t, uint32_t function);
  * FP_E_MALFORMED. */
 int64_t fp_transform_unknown(const struct fp_model *m, uint32_t stack, const uint32_t *known, uint32_t cap_known,
                              uint32_t **list, uint32_t *cap_list, struct fp_err *err);
-/* Checks the ids that a frame leads to.  FP_DONE, FP_E_MALFORMED. */
-int fp_transform_check_frame(const struct fp_model *m, uint32_t frame, struct fp_err *err);
+/* Checks the ids that a frame leads to, but for its lines from one on that is known: known[line] is not 0.  FP_DONE,
+ * FP_E_MALFORMED. */
+int fp_transform_check_frame(const struct fp_model *m, uint32_t frame, const uint32_t *known, uint32_t cap_known,
+                             struct fp_err *err);

@@ -18,8 +18,9 @@ void fp_transform_free(struct fp_transform *t) {
     if (t->open) fp_open_clear(t->open);
     fp_table_clear(&t->names);
     fp_table_clear(&t->places);
+    fp_table_clear(&t->inlined);
     FP_FREE(t->threads, t->open, t->marks, t->stack_to, t->frame_to, t->path, t->chain, t->collapsed, t->object_to,
-            t->firsts, t->function_to, t);
+            t->firsts, t->function_to, t->becomes, t->outermost, t);
 }
 
 static void append(struct fp_transform *t, struct fp_batch *out, const struct fp_batch *in, uint32_t i, enum fp_op op,
