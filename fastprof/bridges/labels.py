@@ -39,7 +39,7 @@ def only_to(option: Option[Any], view: str) -> str:
     if option in ROOTS and view == "graph":
         return (
             "stacks and timelines, as a call graph does not record which caller's call led to a cost; "
-            "'top --tree both --function REGEX' shows callers and callees, "
-            "'convert -o x.folded' with this option an estimate"
+            "`fastprof top --tree both --function REGEX` shows callers and callees, "
+            "`fastprof convert -o x.folded` with this option an estimate"
         )
     return f"samples of stacks, and this is a {view}" if option in INPUT_LABELS and view != "stacks" else ""

@@ -28,7 +28,7 @@
 enum fp_transform_bit { FP_TRANSFORM_HIDES = 1, FP_TRANSFORM_COLLAPSES = 2 };
 enum fp_transform_mark { FP_TRANSFORM_DROPS = 0, FP_TRANSFORM_KEEPS = 1, FP_TRANSFORM_HELD = 2 };
 
-struct fp_transform_line; /* private */
+struct fp_transform_line; /* what a line becomes, see transform.c */
 
 struct fp_transform {
     struct fp_model *model;
