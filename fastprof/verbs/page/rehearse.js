@@ -10,7 +10,7 @@ const rehearse = (data, view, columns) => {
   let before = null, n = 0;
   const run = () => {
     if (!n) view.tree.figuresOf(k, functions);  // which a first transform needs, too
-    const base = transforms.trees.get("-1"), fn = base ? base.fn[1 + n % (base.n - 1)] : NONE;
+    const base = transforms.trees.get("-1"), fn = base?.n > 1 ? base.fn[1 + n % (base.n - 1)] : NONE;
     transforms.steps = fn === NONE ? [] : steps[n % steps.length](fn);
     const tree = transforms.tree(-1);
     if (!tree.self) tree.take(data.head.values.length, k => part.column(`context self ${k}`), "");
