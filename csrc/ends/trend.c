@@ -21,7 +21,7 @@ double fp_trend_normal(double t, double freedom) {
 
 double fp_trend_sampled(const struct fp_trend *t, double level, double weight) {
     const double m = fabs(level);
-    return weight * (t->is_share && m <= 1 ? m * (1 - m) : m);
+    return weight * (t->is_share == FP_TREND_SHARES && m <= 1 ? m * (1 - m) : m);
 }
 
 double fp_trend_variance(const struct fp_trend *t, const struct fp_trend_series *s, uint32_t point, double level) {
@@ -354,8 +354,10 @@ static double lasting(const double *x, uint32_t n, double variance, int must_sho
     return fmax(must_show ? simple : 1, sum / (variance + 1e-300));
 }
 
+/* The variance of sampling between points with the same levels of all series. */
 static double sampled(const struct fp_trend *t, double level) {
-    return fp_trend_sampled(t, level, t->mean_weight);
+    const double m = fabs(level);
+    return t->mean_weight * (t->is_share && m <= 1 ? m * (1 - m) : m);
 }
 
 /* The scale of the typical one of these series with an extra variance, each weighted by how precise it is. */

@@ -27,6 +27,8 @@
 
 enum { FP_TREND_NO_ROW = 0x7fffffff };
 
+enum { FP_TREND_SHARES = 1, FP_TREND_DIVIDED = 2 }; /* shares as they are; divided, their levels depend on others' */
+
 enum fp_trend_kind {
     FP_TREND_STEP = 0,  /* lasts until `end`, where the next change begins or the series ends */
     FP_TREND_DRIFT = 1, /* a ramp from `at` to `end` */
@@ -57,7 +59,7 @@ struct fp_trend {
     const double *weight; /* by point, 0: exact values; borrowed */
     const double *spread; /* by series: the variance of a point's value by its replicas; NULL: unknown; borrowed */
     double spread_freedom;
-    int32_t is_share;               /* values are shares of all samples, as they are */
+    int32_t is_share;               /* values are FP_TREND_SHARES of all samples, or were divided by `common` */
     uint32_t period;                /* points of a season, at most 31; 0: none */
     const uint8_t *season;          /* by point: its place in the season; borrowed */
     struct fp_trend_series *series; /* borrowed; n_series */

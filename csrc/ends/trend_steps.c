@@ -57,7 +57,7 @@ static double of_counts(double k, double rest, double exposure, double other) {
  * exposure of a share is the number of all samples. */
 static double deviance(const struct fp_trend *t, double k, double rest, double exposure, double other) {
     double sum = of_counts(k, rest, exposure, other);
-    if (t->is_share) sum += of_counts(fmax(0, exposure - k), fmax(0, other - rest), exposure, other);
+    if (t->is_share == FP_TREND_SHARES) sum += of_counts(fmax(0, exposure - k), fmax(0, other - rest), exposure, other);
     return sqrt(fmax(0, sum));
 }
 
@@ -82,7 +82,7 @@ static double sticks_out(const struct fp_trend_sums *c, const double *x, uint32_
     z /= sqrt(noisier(c, i < AROUND ? 0 : i - AROUND, i + AROUND < n ? i + AROUND + 1 : n, i, variance));
     if (!(c->of->weight[i] > 0)) return z;
     const double least = LEAST_COUNT * c->of->weight[i];
-    if (fmax(x[i], level) < least || (c->of->is_share && fmin(x[i], level) > 1 - least)) return 0;
+    if (fmax(x[i], level) < least || (c->of->is_share == FP_TREND_SHARES && fmin(x[i], level) > 1 - least)) return 0;
     return copysign(fmin(fabs(z), counted(c, x, i)), z);
 }
 
@@ -171,7 +171,7 @@ static double checked(const struct fp_trend_sums *c, struct split found, uint32_
         const double a = c->counts[k] - c->counts[low], b = c->counts[high] - c->counts[k];
         const double left = c->exposure[k] - c->exposure[low], right = c->exposure[high] - c->exposure[k];
         if (least_of(a, b, left, right) < LEAST_COUNT) return 0;
-        if (c->of->is_share && least_of(left - a, right - b, left, right) < LEAST_COUNT) return 0;
+        if (c->of->is_share == FP_TREND_SHARES && least_of(left - a, right - b, left, right) < LEAST_COUNT) return 0;
         z = fmin(z, fp_trend_normal(deviance(c->of, a, b, left, right) / sqrt(c->factor), freedom));
     }
     return z < LOCAL ? z : local(c, found, low, high, z);

@@ -242,7 +242,7 @@ def _origin(
         for i, one in enumerate(findings)
         if abs(one.change.at - change.at) <= _NEAR
         and rows[i] & below
-        and (one.is_shift or ((one.change.after - one.change.before) * b > 0 and one.size >= _EXPLAINED * abs(b)))
+        and (one.is_shift or ((one.change.after - one.change.before) * b > 0 and one.size >= _least(one, change)))
     ]
     if near:
         own = [i for _, i in near if findings[i].change.row == change.row]
@@ -253,6 +253,12 @@ def _origin(
     most = max(mine, key=mine.__getitem__)
     at_once = [i for i, of in enumerate(rows) if most in of]
     return min(at_once, key=lambda i: abs(findings[i].change.at - change.at))
+
+
+def _least(one: Finding, change: Change) -> float:
+    """How large a finding has to be that explains a change of inclusive cost: less if it is of the same row."""
+    share = _EXPLAINED if one.change.row != change.row else _EXPLAINED / 2
+    return share * abs(change.after - change.before)
 
 
 def _reached(callees: dict[int, set[int]], caller: int) -> set[int]:

@@ -169,8 +169,12 @@ class Series:
             lib.fp_trend_common(self._c, ffi.NULL, self.common)
         else:
             self.common[0 : self._n] = [1.0] * self._n
-        self._c.is_share = shares and all(factor == 1.0 for factor in self.common[0 : self._n])
+        self._set_share(shares=shares)
         lib.fp_trend_divide(self._c, self.common)
+
+    def _set_share(self, *, shares: bool) -> None:
+        is_divided = any(factor != 1.0 for factor in self.common[0 : self._n])
+        self._c.is_share = (lib.FP_TREND_DIVIDED if is_divided else lib.FP_TREND_SHARES) if shares else 0
 
     def refine(self, rows: Iterable[int]) -> bool:
         """Test again, with the growth of the typical row as it is without `rows`, which changed.  False: these have so
@@ -186,7 +190,7 @@ class Series:
         lib.fp_trend_divide(self._c, more)
         for i in range(self._n):
             self.common[i] *= more[i]
-        self._c.is_share = all(factor == 1.0 for factor in self.common[0 : self._n])
+        self._set_share(shares=True)
         lib.fp_trend_noise(self._c)
         lib.fp_trend_test(self._c)
         return True
@@ -209,7 +213,7 @@ class Series:
     @property
     def is_share(self) -> bool:
         """Whether values are shares of each point as they are: the typical row did not change."""
-        return bool(self._c.is_share)
+        return bool(self._c.is_share == lib.FP_TREND_SHARES)
 
     @property
     def is_sampled(self) -> bool:
