@@ -66,6 +66,19 @@ def test_both_byte_orders_say_the_same() -> None:
     assert texts[0] == texts[1]
 
 
+def test_long_chains_that_share_their_outer_frames() -> None:
+    """Stacks below a new frame are added many at a time."""
+    data, expected = PerfData().comm(7, 7, b"app"), []
+    for i, shared in enumerate([0, 1, 63, 64, 65, 129, 199, 200, 100, 0]):
+        outer_first = [0x1000 + k for k in range(shared)] + [0x10000 * (i + 1) + k for k in range(200 - shared)]
+        data.sample(7, outer_first[::-1], 5 + i)
+        places = [address - 1 for address in outer_first[:-1]] + outer_first[-1:]  # callers have return addresses
+        expected.append(";".join(map(hex, places)).encode() + b" 250")
+    out = io.BytesIO()
+    fastprof.convert(io.BytesIO(data.bytes()), out, to="folded", symbolize=False)
+    assert sorted(out.getvalue().splitlines()) == sorted(expected)
+
+
 def test_a_fork_has_the_maps_of_its_parent_until_it_gets_its_own() -> None:
     data = PerfData().mmap(7, 0x1000, 0x1000, b"/bin/one", 0x1000).fork(9, 7, time=1).sample(9, [0x1010], 2)
     data.mmap(9, 0x1000, 0x1000, b"/bin/two", 0x1000, time=3).sample(9, [0x1010], 4).sample(7, [0x1010], 5)
