@@ -34,8 +34,8 @@ REPORTED = reported(
         "counts-by-line": "the counts are by line, and spread evenly over the instructions of each line; "
         "Callgrind's --dump-instr=yes makes them exact",
         "few-samples": "compilers gain little from so few samples, and fewer than 1,000 may make the program slower "
-        "than without a profile; thousands, or the exact counts of Callgrind (--dump-instr=yes), give more; this profile "
-        "has {samples}",
+        "than without a profile; thousands, or the exact counts of Callgrind (--dump-instr=yes), give more; this "
+        "profile has {samples}",
         "optimized-program": "the program that was counted is optimized: counts of some lines are missing or too low, "
         "and loops may become slower than without a profile; count a program built with -O0, or give clang "
         "-mllvm -sample-profile-use-profi",
