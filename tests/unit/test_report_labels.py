@@ -137,7 +137,7 @@ def test_a_value_of_any_length_and_bytes(tmp_path: Path) -> None:
     report(labelled(tmp_path / "a.pb", samples), tmp_path / "page.html")
     found = Page(tmp_path / "page.html")
     assert by_set(found) == {"k==[others]": 10, f"k=={odd}": 20, "=v": 5, "k==y": 1}
-    assert len(found.bytes) < 300_000
+    assert len(found.bytes) < 400_000  # the program itself has 300,000
 
 
 def test_a_sample_with_very_many_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,7 +149,7 @@ def test_a_sample_with_very_many_labels(tmp_path: Path, capsys: pytest.CaptureFi
     assert len(found.head["labels"]["keys"]) == 99
     assert "labels left out of the page: 59,902, first" in capsys.readouterr().err
     assert sum(cost for (_, labels), cost in found.samples().items() if "key 5=5" in labels) == 16
-    assert len(found.bytes) < 300_000
+    assert len(found.bytes) < 400_000  # the program itself has 300,000
 
 
 def random_samples(rng: random.Random, n: int, requests: int) -> list[Sample]:
