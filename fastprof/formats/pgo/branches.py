@@ -90,7 +90,8 @@ class Runs:
             code, available, address = self._code(segment)
             if self._elf.machine in _MACHINES and segment.executable and 0 <= start - address <= available - nbytes:
                 e = self._new()
-                lib.fp_pgo_instructions(e, self._machine(), code + (start - address), nbytes, start)
+                status = lib.fp_pgo_instructions(e, self._machine(), code + (start - address), nbytes, start)
+                check_sums(status, ffi.new("struct fp_err *"), self._model, "instructions")
                 return [e.address[i] for i in range(e.n)]
         return []
 
