@@ -155,11 +155,11 @@ def _lines(name: str, value: Any) -> Iterator[tuple[str, object]]:
 
 def html(log: Log) -> str:
     """For notebooks: the facts with their units, below the name of the file, and what the log has to say."""
-    from fastprof.core.html import notes, table
+    from fastprof.core.html import facts, notes
 
     rows = [(label, value) for label, value in labelled(log.facts) if label != "file"]
     flat = [row for label, value in rows for row in _flat(label, value)]
-    return table(("", ""), flat, os.path.basename(str(log.facts.get("file", "")))) + notes(log)
+    return facts(flat, os.path.basename(str(log.facts.get("file", "")))) + notes(log)
 
 
 def _flat(label: str, value: Any) -> Iterator[tuple[str, Any]]:

@@ -58,7 +58,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "")
     rows = [*rows]
     body = "".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in rows[:_MOST])
     titles = "".join(f'<th style="text-align:left">{escape(printable(title))}</th>' for title in head)
-    above = f'<caption style="text-align:left">{escape(printable(caption))}</caption>' if caption else ""
+    above = f'<caption style="text-align:left;min-width:30em">{escape(printable(caption))}</caption>' if caption else ""
     more = f"<p>... {len(rows) - _MOST:,} more</p>" if len(rows) > _MOST else ""
     return f"<table>{above}<thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>{more}"
 
@@ -71,7 +71,13 @@ def notes(log: Any) -> str:
 
 def pairs(values: Mapping[str, Any], caption: str = "") -> str:
     """Names and values; maps are flattened: "totals: cpu"."""
-    return table(("", ""), _flat(values), caption)
+    return facts(_flat(values), caption)
+
+
+def facts(rows: Iterable[tuple[str, Any]], caption: str = "") -> str:
+    """Names and values, numbers in line with the texts among them."""
+    shown = ((name, f"{v:,}" if isinstance(v, (int, float)) and not isinstance(v, bool) else v) for name, v in rows)
+    return table(("", ""), shown, caption)
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, Any]]:

@@ -123,3 +123,38 @@ def test_groups_of_two_profiles(tmp_path: Path) -> None:
     found = drive(tmp_path / "page.html", tab("table"), choose("#group", "by package"), ROWS)
     names = {row[1]: row[2] for row in found[-1]}
     assert names == {"▸ net (1)": "+20", "▸ fs (1)": "-10", "▸ (none) (1)": "0"}
+
+
+@pytest.mark.parametrize("width", [360, 1366])
+def test_a_file_is_shown_with_several_letters_or_not_at_all(width: int, tmp_path: Path) -> None:
+    """Next to a name that leaves little room, no single letter of the file stays."""
+    rows = [(["main", ("a" * n, "file_with_a_name.c", 3)], 50 - n) for n in range(1, 50)]
+    report(fastprof.from_stacks(rows), tmp_path / "page.html")
+    seen = value("""[...document.querySelectorAll('#table .rows .row')].map(row => {
+        const [name, file] = [...row.lastChild.children].map(part => part.getBoundingClientRect());
+        const {bottom, right} = row.getBoundingClientRect();
+        return [row.lastChild.clientHeight, name.right <= right, file.top >= bottom ? 0 : Math.min(file.right, right) - file.left];
+    }).filter(([, , room]) => room !== null)""")
+    _, found = drive(tmp_path / "page.html", tab("table"), seen, width=width)
+    assert len(found) > 20 and all(height == 24 and fits for height, fits, _ in found)
+    rooms = [room for _, _, room in found]
+    assert all(room == 0 or room > 30 for room in rooms) and max(rooms) > 100
+    assert (0 in rooms) == (width == 360)
+
+
+def test_numbered_classes_of_java_are_of_the_package_of_their_class(tmp_path: Path) -> None:
+    """The number of a hidden class is no package."""
+    names = "org/x/Work$$Lambda/0x00000000.run", "org/x/Work$$Lambda+0x7a08/62.run", "org/x/Work$$Lambda+0x7a08.run"
+    rows = [([name], 5) for name in (*names, "Work$$Lambda/0x0000000084045210.run")]
+    report(fastprof.from_stacks(rows), tmp_path / "page.html")
+    *_, seen = drive(tmp_path / "page.html", tab("table"), choose("#group", "by package"), ROWS)
+    assert sorted(row[1] for row in seen) == ["▸ Work$$Lambda (1)", "▸ org/x (3)"]
+
+
+def test_a_cut_name_has_its_dots_once(tmp_path: Path) -> None:
+    """Where the cut meets the dots of its arguments."""
+    rows = [([f"std::{'a' * n}<int>::replace(unsigned long, char const*) [clone .constprop.0]"], 9) for n in range(5, 20)]
+    report(fastprof.from_stacks(rows), tmp_path / "page.html")
+    _, seen = drive(tmp_path / "page.html", tab("table"), ROWS, width=480)
+    assert len(seen) == 15 and all("…" in row[1] for row in seen)
+    assert not [row for row in seen if "……" in row[1]]

@@ -63,6 +63,13 @@ def test_tables_have_the_rows() -> None:
     assert (facts["format"], facts["totals: Ir"], facts["totals: Dr"]) == ("callgrind", "14", "6")
 
 
+def test_facts_are_in_one_line_and_equal_profiles_have_no_empty_table() -> None:
+    text = fastprof.info(CGI)._repr_html_()
+    assert "text-align:right" not in text and dict(cells(text))["records"]
+    same = fastprof.diff(CGI, CGI)._repr_html_()
+    assert "<th" not in same.replace("<thead", "") and "no function differs" in same
+
+
 def cells(text: str) -> list[list[str]]:
     return [
         [html.unescape(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row)]

@@ -126,6 +126,8 @@ class Difference(Record):
         old, new = os.path.basename(self.old), os.path.basename(self.new)
         names = f"{old} → {new}" if old != new else f"{self.old} → {self.new}"
         caption = f"{names}: {of_value([value.old, value.new], value.name, value.unit)}"
+        if not cells:
+            return table((), (), f"{caption}, no function differs") + notes(self.log)
         return table([titles[i] for i in kept], ([row[i] for i in kept] for row in cells), caption) + notes(self.log)
 
     def columns(self, rows: list[Change] | None = None) -> dict[str, list[Any]]:

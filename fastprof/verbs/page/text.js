@@ -101,7 +101,7 @@ const withoutPath = name => name.replace(/(?<![\w.$@+~%-])(?:\w+:\/\/)?\/?(?:(?!
 const ownName = name => /^(?!\[).*(?:::|[.\/])(?!(?:part|constprop|isra|cold|lto_priv|llvm|func)\b)([A-Za-z_~][^.:\/]*)$/.exec(name)?.[1] ?? name;
 
 // The first `n` characters of a text, of which the end is more important than the middle: std::v…::push_back
-const middleOf = (text, n) => n >= text.length ? text : n < 8 ? `${text.slice(0, n)}…` : `${text.slice(0, Math.ceil(n / 2))}…${text.slice(-Math.floor(n / 2))}`;
+const middleOf = (text, n) => n >= text.length ? text : n < 8 ? `${text.slice(0, n)}…` : `${text.slice(0, Math.ceil(n / 2))}…${text.slice(-Math.floor(n / 2))}`.replace(/…{2,}/, "…");
 
 // A name, if it does not fit without zeros of addresses, arguments and packages, then without its middle; where little fits
 // its last part.  "": nothing fits.  fits(text): truth
@@ -143,7 +143,7 @@ const bothEnds = (text, tail = 15) => text.length < tail + 6 ? text
 // java.util.HashMap.get and java/util of java/util/HashMap.get, `std` of std::vector<int>::push_back, "" of main.
 const packageOf = name => {
   const path = name.replace(/^(?:non-virtual thunk to |virtual thunk to |<)+/, "").split(/[<([ ]/, 1)[0]
-    .replace(/(?:\.(?:part|constprop|isra|cold|lto_priv|llvm)(?:\.\d+)?)+$|@@?[A-Z]\w*(?:\.\w+)*$|(?:\+0x[\da-f]+)?\/\d+(?=\.)/, "");  // clones, versions of symbols, numbers of classes
+    .replace(/(?:\.(?:part|constprop|isra|cold|lto_priv|llvm)(?:\.\d+)?)+$|@@?[A-Z]\w*(?:\.\w+)*$|(?:\+0x[\da-f]+(?:\/\d+)?|\/(?:0x[\da-f]+|\d+))(?=\.)/, "");  // clones, versions of symbols, numbers of classes
   const slash = path.lastIndexOf("/");
   if (path.includes("::")) return path.slice(0, path.indexOf("::"));
   if (slash > 0 && /^[A-Z][\w$]*\./.test(path.slice(slash + 1))) return path.slice(0, slash);  // a class of Java
