@@ -133,7 +133,8 @@ def test_a_file_is_shown_with_several_letters_or_not_at_all(width: int, tmp_path
     seen = value("""[...document.querySelectorAll('#table .rows .row')].map(row => {
         const [name, file] = [...row.lastChild.children].map(part => part.getBoundingClientRect());
         const {bottom, right} = row.getBoundingClientRect();
-        return [row.lastChild.clientHeight, name.right <= right, file.top >= bottom ? 0 : Math.min(file.right, right) - file.left];
+        return [row.lastChild.clientHeight, name.right <= right,
+            file.top >= bottom ? 0 : Math.min(file.right, right) - file.left];
     }).filter(([, , room]) => room !== null)""")
     _, found = drive(tmp_path / "page.html", tab("table"), seen, width=width)
     assert len(found) > 20 and all(height == 24 and fits for height, fits, _ in found)
@@ -153,8 +154,8 @@ def test_numbered_classes_of_java_are_of_the_package_of_their_class(tmp_path: Pa
 
 def test_a_cut_name_has_its_dots_once(tmp_path: Path) -> None:
     """Where the cut meets the dots of its arguments."""
-    rows = [([f"std::{'a' * n}<int>::replace(unsigned long, char const*) [clone .constprop.0]"], 9) for n in range(5, 20)]
-    report(fastprof.from_stacks(rows), tmp_path / "page.html")
+    names = [f"std::{'a' * n}<int>::replace(unsigned long, char const*) [clone .constprop.0]" for n in range(5, 20)]
+    report(fastprof.from_stacks([([name], 9) for name in names]), tmp_path / "page.html")
     _, seen = drive(tmp_path / "page.html", tab("table"), ROWS, width=480)
     assert len(seen) == 15 and all("…" in row[1] for row in seen)
     assert not [row for row in seen if "……" in row[1]]
