@@ -13,7 +13,8 @@ import mmap
 import tempfile
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from heapq import merge
+from itertools import accumulate, islice, takewhile
 from math import gcd, inf
 from operator import add
 
@@ -50,6 +51,51 @@ class Profile(NamedTuple):
     size: int = 0  # of its rows in that file
 
 
+_FEW = 64  # rows that are compared one by one
+_DEEPEST = 16  # names of a path by which more rows than these are found
+
+
+class _Alike:
+    """Rows of one name, in the order in which they came.  Of many, those are found whose paths end alike."""
+
+    def __init__(self) -> None:
+        self._rows: list[int] = []
+        self._ends: dict[bytes, list[int]] | None = None  # by the last names of the path; b"": it is unknown
+
+    def add(self, row: int, keys: Sequence[Key]) -> None:
+        self._rows.append(row)
+        if self._ends is not None:
+            self.rename(row, keys[row][1])
+        elif len(self._rows) > _FEW:
+            self._ends = {}
+            for one in self._rows:
+                self.rename(one, keys[one][1])
+
+    def rename(self, row: int, file: bytes) -> None:
+        """The row has this path from now on."""
+        if self._ends is not None:
+            for end in _ends(file):
+                self._ends.setdefault(end, []).append(row)
+
+    def near(self, file: bytes) -> Iterator[tuple[int, Iterable[int]]]:
+        """Rows whose paths share at least so many names with that of `file`, most first; unknown ones share 1."""
+        if self._ends is None or file in UNKNOWN_BYTES:
+            yield 1, self._rows
+            return
+        ends = _ends(file)
+        for n in range(len(ends), 1, -1):
+            yield n, self._ends.get(ends[n - 1], ())
+        yield 1, merge(self._ends.get(ends[0], ()), self._ends.get(b"", ()))
+
+
+def _ends(file: bytes) -> list[bytes]:
+    """The last name of a path, the last two ..."""
+    if file in UNKNOWN_BYTES:
+        return [b""]
+    names = file.rsplit(b"/", _DEEPEST)[-_DEEPEST:]
+    return [b"/".join(names[-n:]) for n in range(1, len(names) + 1)]
+
+
 class Rows:
     """Numbers of functions (lines, files ...) that stay the same from profile to profile."""
 
@@ -57,11 +103,13 @@ class Rows:
         self._pair = pair
         self.keys: list[Key] = []  # as the last profile with them names them
         self._numbers: dict[Key, int] = {}
-        self._alike: dict[tuple[object, ...], list[int]] = {}  # by what another build leaves unchanged
+        self._alike: dict[tuple[object, ...], _Alike] = {}  # by what another build leaves unchanged
         self._last: dict[int, int] = {}  # by row: the number of the last profile that has it
+        self._first_new = 0  # the first row that came with the current profile
 
     def numbers(self, keys: list[Key], profile: int) -> list[int]:
         """The rows of the keys of one profile."""
+        self._first_new = len(self.keys)
         found: list[int | None] = [self._numbers.get(key) for key in keys]
         for row in found:
             if row is not None:
@@ -79,9 +127,10 @@ class Rows:
             row = len(self.keys)
             self.keys.append(key)
             if self._pair:
-                self._alike.setdefault(_unversioned(key), []).append(row)
+                self._alike.setdefault(_unversioned(key), _Alike()).add(row, self.keys)
         else:
             self.keys[row] = key
+            self._alike[_unversioned(key)].rename(row, key[1])
         self._numbers[key] = row
         self._last[row] = profile
         return row
@@ -89,18 +138,20 @@ class Rows:
     def _counterpart(self, key: Key, profile: int) -> int | None:
         """The row of the same function in an earlier build: of those that this profile lacks, the one whose file's path
         has the longest common end."""
-        free = [row for row in self._alike.get(_unversioned(key), ()) if self._last.get(row) != profile]
-        file = key[1]
-        best, most, tied = None, 0, False
-        for row in free[-64:]:
-            other = self.keys[row][1]
-            unknown = file in UNKNOWN_BYTES or other in UNKNOWN_BYTES
-            score = 1 if unknown else _common_end(file, other)
-            if score > most:
-                best, most, tied = row, score, False
-            elif score == most:
-                tied = True
-        return None if tied else best
+        alike, file = self._alike.get(_unversioned(key)), key[1]
+        for least, rows in alike.near(file) if alike else ():
+            old = takewhile(lambda row: row < self._first_new, rows)  # later ones are of this profile
+            best, most, tied = None, least - 1, False
+            for row in islice((row for row in old if self._last.get(row) != profile), _FEW):
+                other = self.keys[row][1]
+                score = 1 if file in UNKNOWN_BYTES or other in UNKNOWN_BYTES else _common_end(file, other)
+                if score > most:
+                    best, most, tied = row, score, False
+                elif score == most:
+                    tied = True
+            if best is not None:
+                return None if tied else best
+        return None
 
 
 def _merged(ids: array[int], columns: list[array[int]]) -> Costs:
