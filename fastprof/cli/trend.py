@@ -142,12 +142,12 @@ def _compared(found: Trend, args: argparse.Namespace) -> list[Compared]:
     known = {option.key for option in options_of_report()} - LABELS_OF_INPUTS
     given = {key: value for key, value in arguments.given(args, options()).items() if key in known}
     all_ = list[Compared]()
-    first: dict[tuple[int, int], int] = {}  # by the points: the first finding with them
+    first: dict[tuple[str, ...], int] = {}  # by the profiles: the first finding with them
     nbytes = 0
     for i, one in enumerate(found.findings):
         points = one.compared(found.points)
-        before, after = (found.points[at] for at in points)
-        made = Compared(before, after, same=first.setdefault(points, i))
+        before, after = (found.points[at]._replace(input=name) for at, name in zip(points, one.inputs, strict=True))
+        made = Compared(before, after, same=first.setdefault(one.inputs, i))
         if points[0] == points[1]:
             made = made._replace(why="there is one point only")
         elif made.same == i and nbytes >= _MOST_BYTES:

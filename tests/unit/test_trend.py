@@ -12,6 +12,7 @@ import pytest
 
 import fastprof
 from fastprof.cli import main
+from fastprof.verbs.trend.series import Change, Series
 from tests.support.trends import graph, over_points, poisson, written
 
 
@@ -514,3 +515,44 @@ def test_page_compares_each_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert re.findall(r"<p>(\d+) and (\d+) are compared <a", whole) == [("008", "009")]
     command = f"fastprof report {folder}/008.host0.folded {folder}/009.host0.folded -o compared.html"
     assert f"are not compared here: this page would be larger than 0 MB.  This does: <code>{command}" in cut
+
+
+def test_page_compares_profiles_of_one_host(tmp_path: Path) -> None:
+    """The first host of the point before the change has no profile after it: another that both have is compared."""
+    folder = written(tmp_path / "runs", 16, {"f4": (9, 1.5)}, hosts=3)
+    (folder / "009.host0.folded").unlink()
+    (folder / "008.host1.folded").unlink()
+    (one,) = over_points(folder).findings
+    assert [Path(name).name for name in one.inputs] == ["008.host2.folded", "009.host2.folded"]
+
+
+def test_files_of_one_name(tmp_path: Path) -> None:
+    """300 files of one name move to another folder: each is paired by the end of its path."""
+    for i in range(10):
+        root = f"/build{i // 5}/src"
+        costs = {f"{root}/d{k // 20}/m{k}/mod.rs": 1000 + k for k in range(300)}
+        if i > 5:
+            costs |= {f"{root}/d8/m170/mod.rs": 3000, f"{root}/d8/new/mod.rs": 900}
+        rows = (f"fl={path}\nfn=f{k}\n1 {cost}\n" for k, (path, cost) in enumerate(costs.items()))
+        (tmp_path / f"{i}.callgrind").write_text("events: Ir\n" + "\n".join(rows))
+    found = fastprof.trend(str(tmp_path), by="file", explain=0)
+    assert found.n_rows == 301
+    ends = {one.file.removeprefix("/build1/src/"): one.since_index for one in found.findings}
+    assert ends == {"d8/m170/mod.rs": 6, "d8/new/mod.rs": 6}
+
+
+def test_share_of_all_is_no_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`main` always has 100 %: if it seems to change, only what shares are divided by did."""
+    changes = Series.changes
+
+    def more(self: Series, alpha: float, *, are_apart: bool = True) -> list[Change]:
+        """Also one of the row that costs most."""
+        found = changes(self, alpha, are_apart=are_apart)
+        main_ = max(self.rows, key=lambda row: self.values(row)[0] or 0)
+        return found if are_apart else [*found, Change(main_, "spike", 5, 6, 1, 0.96, -9, 0, 0.001)]
+
+    folder = written(tmp_path / "runs", 12, {})
+    monkeypatch.setattr(Series, "changes", more)
+    assert not over_points(folder, explain=0).findings
+    monkeypatch.setattr("fastprof.verbs.trend.causes._ALL", 1.1)
+    assert [one.name for one in over_points(folder, explain=0).findings] == ["main"]

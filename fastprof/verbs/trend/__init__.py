@@ -29,7 +29,7 @@ from fastprof.verbs.groups import RowOption, keys_of
 from fastprof.verbs.reported import REPORTED
 from fastprof.verbs.run import listed
 from fastprof.verbs.series_options import BY, CACHE, ORDER, OVER, PER, SERIES, WITHIN
-from fastprof.verbs.trend.causes import Cause, explained
+from fastprof.verbs.trend.causes import Cause, explained, is_all
 from fastprof.verbs.trend.findings import Finding as Found
 from fastprof.verbs.trend.findings import found, growth, undiluted
 from fastprof.verbs.trend.keys import Key, names_of
@@ -315,6 +315,8 @@ def _found(sums: Sums, points: Points, order: Order, chosen: Options, log: Log) 
         more = {change.row: total.values(change.row) for change in inclusive}
         lines = [line._replace(inclusive=total.values(row)) for line, row in zip(lines, largest, strict=True)]
     all_ = found(changes, inclusive, sums.rows.keys, lambda: sums.callees(), n)
+    if per is None:
+        all_ = [one for one in all_ if not (one.column and is_all(one, sums, points))]
     all_.sort(key=lambda one: (-one.size, one.change.at, sums.rows.keys[one.change.row]))
     n_shown = sum(one.size >= chosen[THRESHOLD] for one in all_)  # the gate looks at all
     why = explained(all_[: min(n_shown, chosen[EXPLAIN])], sums, points, chosen, order.over.key)
@@ -322,8 +324,8 @@ def _found(sums: Sums, points: Points, order: Order, chosen: Options, log: Log) 
         _finding(one, sums, points, (more if one.column else values)[one.change.row], order, chosen, why.get(i, ()))
         for i, one in enumerate(all_)
     ]
-    failed = _failed(findings, chosen, n)
-    del findings[n_shown:]
+    failed, described = _failed(findings, chosen, n), _described(points)
+    findings = [one._replace(inputs=_inputs(one, points, described)) for one in findings[:n_shown]]
     value = sums.value.type
     return Trend(
         chosen[OVER],
@@ -331,7 +333,7 @@ def _found(sums: Sums, points: Points, order: Order, chosen: Options, log: Log) 
         value.name if value else "",
         value.unit if value else "",
         per,
-        _described(points),
+        described,
         len(sums.rows.keys),
         len(rows),
         findings[: chosen[N] or None],
@@ -413,6 +415,21 @@ def _finding(
         why,
         left,
     )
+
+
+def _inputs(one: Finding, points: Points, described: Sequence[Point]) -> tuple[str, ...]:
+    """Names of a profile before a change and of one after it: of the host that has the change, else of one that both
+    points have."""
+    sides = [[*zip(points.profiles[at], points.hosts[at], strict=True)] for at in one.compared(described)]
+    for cause in one.causes:
+        if cause.kind == "label":
+            key, _, value = cause.text.partition("=")
+            of = [[(p, host) for p, host in side if p.labels.get(key, "") == value] for side in sides]
+            sides = of if all(of) else sides
+    before, after = sides
+    hosts = {host for _, host in after}
+    old, at = next(((p, host) for p, host in before if host in hosts), before[0])
+    return old.name, next((p for p, host in after if host == at), after[0][0]).name
 
 
 def _warn_of_labels(sums: Sums, by: str, log: Log) -> None:

@@ -30,6 +30,7 @@ _LISTED = 3
 _LEAST = 0.1  # share of the change of what is listed
 _ALMOST_ALL = 0.75  # share of the change on one value of a label that has several
 _MOST_KEYS = 20
+_ALL = 0.999  # share of the cost
 
 
 class Cause(NamedTuple):
@@ -176,6 +177,13 @@ def _of_values(
         value, largest = max(in_both.items(), key=lambda item: item[1] / total)
         if largest / total >= _ALMOST_ALL:
             yield Cause("label", f"{key}={value}", min(1.0, largest / total))
+
+
+def is_all(one: Finding, sums: Sums, points: Points) -> bool:
+    """Whether a row has all of the cost before and after its change: its share says nothing, without noise."""
+    at = one.change.at
+    near = (p for of in points.profiles[max(0, at - _PROFILES) : at + _PROFILES] for p in of if p.total)
+    return all(_cost(sums, p, one) >= _ALL for p in near)
 
 
 def _cost(sums: Sums, profile: Profile, one: Finding) -> float:

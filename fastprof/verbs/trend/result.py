@@ -59,6 +59,7 @@ class Finding(NamedTuple):
     others: tuple[Row, ...]
     causes: tuple[Cause, ...]  # what carries the change
     left: tuple[str, ...] = ()  # with `bisect`: points after the last good one, up to the first bad one
+    inputs: tuple[str, ...] = ()  # names of a profile before the change and one after it, of one host if it has both
 
     @property
     def shown_name(self) -> str:
