@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from fastprof import FastprofError, UsageError, archive_add, convert, diff, report, top
+from fastprof import FastprofError, UsageError, archive_add, convert, diff, from_stacks, report, top
 from fastprof.cli import main
 from fastprof.core._c import ffi, lib
 from fastprof.core.model import Batch, Model
@@ -143,6 +143,14 @@ def test_a_page_stays_small(tmp_path: Path) -> None:
     assert sum(found.stacks().values()) == found.head["totals"][0]
     assert found.head["cut"][0] > 0
     assert found.head["all_contexts"] > 384_000 * 2 > len(found.columns["context up"])
+
+
+def test_contexts_of_two_value_types_get_the_whole_limit() -> None:
+    """6 MiB hold 85,000: two value types get the whole limit."""
+    rows = [(["main", f"f{i % 280}", f"g{i // 280}"], (1, 10)) for i in range(280 * 280)]
+    made = from_stacks(rows, values=[("samples", "count"), ("cpu", "nanoseconds")])
+    contexts = [report(made, max_memory=limit).rows["contexts"] for limit in (5 << 20, 6 << 20)]
+    assert contexts[0] < len(rows) < contexts[1]
 
 
 def test_what_is_pruned_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -281,7 +281,7 @@ class Shown:
             self._waits.put_waits(batch, value, function)
 
     def _take_contexts(self) -> None:
-        most, status = self._most(_CONTEXT_BYTES, len(self.columns)), lib.FP_FULL
+        most, status = self._most_contexts(len(self.columns)), lib.FP_FULL
         while status == lib.FP_FULL:
             status = self._fits(lib.fp_contexts_add(self.contexts, self._contexts, most, self._err))
             self._shrink(most, most // 2)
@@ -308,10 +308,15 @@ class Shown:
             self._fits(lib.fp_contexts_shrink(self.contexts, to, self._err))
 
     def _most(self, nbytes: int, n_values: int) -> int:
-        """The number of sums to keep, each of `nbytes` and its values, in the memory that stacks leave.
-
-        With the default limit these are 480,000 contexts of one value type."""
+        """The number of sums to keep, each of `nbytes` and its values, in the memory that stacks leave."""
         return max(_LEAST_CONTEXTS, self._options[MAX_MEMORY] * 5 // 6 // (nbytes + 16 * n_values))
+
+    def _most_contexts(self, n_values: int) -> int:
+        """The number of contexts of stacks to keep: of two value types, as most CPU profiles have, in the whole limit.
+
+        With the default limit these are 480,000 of one value type, 450,000 of two."""
+        most = self._most(_CONTEXT_BYTES, n_values)
+        return most if n_values != 2 else max(most, self._options[MAX_MEMORY] // (_CONTEXT_BYTES + 2 * 16))
 
     def _graph(self, side: int, batches: Iterable[Batch]) -> Iterator[Batch]:
         """Add up the costs of functions and pass batches on."""
