@@ -38,10 +38,11 @@ uint32_t fp_firefox_frame(struct fp_firefox_read *r, const struct fp_firefox_fun
 /* The library of the current process that contains an address: the last one that starts at or before it.  NULL if
  * there is none. */
 static const struct fp_firefox_lib *lib_at(const struct fp_firefox_read *r, uint64_t address) {
-    const struct fp_firefox_lib *l = r->libs + r->rows.first_lib;
-    uint32_t at = 0;
-    FP_BISECT(at, r->rows.n_own_libs, l[at].start == FP_FIREFOX_NONE || (uint64_t)l[at].start <= address);
-    if (!at) return NULL;
+    const uint32_t first = r->rows.first_lib;
+    const struct fp_firefox_lib *l = r->libs; /* NULL: there are none */
+    uint32_t at = first;
+    FP_BISECT(at, first + r->rows.n_own_libs, l[at].start == FP_FIREFOX_NONE || (uint64_t)l[at].start <= address);
+    if (at == first) return NULL;
     l += at - 1;
     return l->start != FP_FIREFOX_NONE && l->mapping && (uint64_t)l->end > address ? l : NULL;
 }
