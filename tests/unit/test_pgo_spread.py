@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
 
 import fastprof
 from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.model import Model
+from fastprof.formats.pgo import branches
 from fastprof.formats.pgo.branches import Runs
 from fastprof.formats.pgo.join import Join
 from fastprof.formats.pgo.spread import SCALE, spread
+from fastprof.symbols.elf import Segment
 from fastprof.symbols.objects import ElfObject
 from tests.support.paths import CORPUS
 
@@ -67,3 +72,20 @@ def test_code_of_a_file_that_was_cut_off() -> None:
     runs = Runs(Model(), elf)
     assert runs.instructions(4096 + 120, 8) == [*range(4216, 4224)]
     assert runs.instructions(4096 + 120, 9) == runs.instructions(4096, 1 << 20) == []
+
+
+def test_code_that_cannot_be_decoded_without_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise lines that were not executed would be missing."""
+    real = branches.lib
+
+    class Full:
+        def __getattr__(self, name: str) -> object:
+            return (lambda *_: real.FP_E_NOMEM) if name == "fp_pgo_instructions" else getattr(real, name)
+
+    segment = Segment(address=4096, offset=0, file_size=8, memory_size=8, executable=True)
+    elf = SimpleNamespace(machine=62, segments=[segment], content=b"\x90" * 8)
+    runs = Runs(Model(), elf)  # type: ignore[arg-type]
+    assert len(runs.instructions(4096, 8)) == 8
+    monkeypatch.setattr(branches, "lib", Full())
+    with pytest.raises(MemoryError):
+        runs.instructions(4096, 8)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import NamedTuple, Pointer, fp_counts, fp_pgo_executed
-from fastprof.core.c_memory import owned, rows_of
+from fastprof.core.c_memory import enough, owned, rows_of
 from fastprof.core.errors import FastprofError, check_sums
 from fastprof.core.model import Model
 from fastprof.symbols.elf import Segment
@@ -90,8 +90,7 @@ class Runs:
             code, available, address = self._code(segment)
             if self._elf.machine in _MACHINES and segment.executable and 0 <= start - address <= available - nbytes:
                 e = self._new()
-                status = lib.fp_pgo_instructions(e, self._machine(), code + (start - address), nbytes, start)
-                check_sums(status, ffi.new("struct fp_err *"), self._model, "instructions")
+                status = enough(lib.fp_pgo_instructions(e, self._machine(), code + (start - address), nbytes, start))
                 return [e.address[i] for i in range(e.n)]
         return []
 
