@@ -6,6 +6,7 @@ import json
 import random
 import re
 import subprocess
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -556,3 +557,21 @@ def test_share_of_all_is_no_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert not over_points(folder, explain=0).findings
     monkeypatch.setattr("fastprof.verbs.trend.causes._ALL", 1.1)
     assert [one.name for one in over_points(folder, explain=0).findings] == ["main"]
+
+
+@pytest.mark.parametrize("step", ["noise", "test", "means", "common"])
+def test_statistics_that_run_out_of_memory_are_an_error(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a trend would be without findings."""
+    module = import_module("fastprof.verbs.trend.series")
+    real = module.lib
+
+    class Full:
+        def __getattr__(self, name: str) -> object:
+            return (lambda *_: real.FP_E_NOMEM) if name == f"fp_trend_{step}" else getattr(real, name)
+
+    folder = written(tmp_path / "runs", 12, {"f4": (8, 1.5)}, n=2000)
+    monkeypatch.setattr(module, "lib", Full())
+    with pytest.raises(MemoryError):
+        over_points(folder, cache="none")

@@ -139,9 +139,9 @@ class Series:
         self.common = ffi.new("double[]", self._n)
         self._fill(sums, column, per=per)
         self._divide(like, shares=per is None)
-        lib.fp_trend_noise(self._c)  # takes seasons out of the values
+        enough(lib.fp_trend_noise(self._c))  # takes seasons out of the values
         if is_tested:
-            lib.fp_trend_test(self._c)
+            enough(lib.fp_trend_test(self._c))
 
     def _fill(self, sums: Sums, column: int, *, per: str | None) -> None:
         n, of = max(1, len(self.rows)), self.replicas
@@ -159,14 +159,14 @@ class Series:
         replicas.n_hosts, replicas.n_of, replicas.n_by, replicas.is_own = of.n_hosts, n_of, n_by, of.is_own
         replicas.n_profiles = len(of.at)
         replicas.by_host, replicas.squares, replicas.spread = by_host, squares, self._spread
-        lib.fp_trend_means(self._c, replicas)
+        enough(lib.fp_trend_means(self._c, replicas))
         self._c.spread, self._c.spread_freedom = self._spread, replicas.freedom
 
     def _divide(self, like: Series | None, *, shares: bool) -> None:
         if like:
             self.common = like.common
         elif shares:
-            lib.fp_trend_common(self._c, ffi.NULL, self.common)
+            enough(lib.fp_trend_common(self._c, ffi.NULL, self.common))
         else:
             self.common[0 : self._n] = [1.0] * self._n
         self._set_share(shares=shares)
@@ -186,13 +186,13 @@ class Series:
         without, more = ffi.new("uint8_t[]", len(self.rows)), ffi.new("double[]", self._n)
         for i in places:
             without[i] = 1
-        lib.fp_trend_common(self._c, without, more)
+        enough(lib.fp_trend_common(self._c, without, more))
         lib.fp_trend_divide(self._c, more)
         for i in range(self._n):
             self.common[i] *= more[i]
         self._set_share(shares=True)
-        lib.fp_trend_noise(self._c)
-        lib.fp_trend_test(self._c)
+        enough(lib.fp_trend_noise(self._c))
+        enough(lib.fp_trend_test(self._c))
         return True
 
     def forget(self) -> None:
