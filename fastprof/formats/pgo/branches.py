@@ -90,7 +90,7 @@ class Runs:
             code, available, address = self._code(segment)
             if self._elf.machine in _MACHINES and segment.executable and 0 <= start - address <= available - nbytes:
                 e = self._new()
-                status = enough(lib.fp_pgo_instructions(e, self._machine(), code + (start - address), nbytes, start))
+                enough(lib.fp_pgo_instructions(e, self._machine(), code + (start - address), nbytes, start))
                 return [e.address[i] for i in range(e.n)]
         return []
 
