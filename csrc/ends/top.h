@@ -111,7 +111,11 @@ enum fp_top_functions_part {
 };
 
 /* Which arcs are kept. */
-enum { FP_ARCS_NONE = 0, FP_ARCS_ALL = 1, FP_ARCS_OF_COSTS = 2 /* with FP_PART_ARCS: those whose cost is not 0 */ };
+enum {
+    FP_ARCS_NONE = 0,
+    FP_ARCS_ALL = 1,
+    FP_ARCS_OF_COSTS = 2 /* with FP_PART_ARCS: those whose cost is not 0, and of functions that call themselves */
+};
 
 /* Begins a part.  `how` is enum fp_top_functions_part; `arcs`: which of its arcs are kept.  Keep those of a graph,
  * because cycles are found in them. */

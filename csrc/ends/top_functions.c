@@ -197,7 +197,7 @@ static int put_arcs(struct fp_top_functions *f, const struct fp_batch *in, int v
         const uint32_t caller = in->function[i], callee = in->callee[i];
         const int64_t cost = values ? values[i] : 0;
         int64_t count;
-        if (in->kind[i] != FP_CALL || (!cost && f->keep_arcs == FP_ARCS_OF_COSTS)) continue;
+        if (in->kind[i] != FP_CALL || (!cost && caller != callee && f->keep_arcs == FP_ARCS_OF_COSTS)) continue;
         if (caller >= n_functions) return fp_unknown_id(err, "the function of a row", caller, n_functions);
         if (callee >= n_functions) return fp_unknown_id(err, "the function of a call", callee, n_functions);
         arcs_room(arcs, 1);
