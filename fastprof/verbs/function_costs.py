@@ -522,7 +522,8 @@ def add_projected(
     """Add the costs of a finished projection's stacks to several FunctionCosts, each of another value type.
 
     `to`: costs, and the columns of their values and second values in the projection, whose columns are `events`.
-    `calls`: the column of calls.  -1: it has none.  `sparse`: only the first one gets arcs without a cost, but those of recursion.
+    `calls`: the column of calls.  -1: it has none.  `sparse`: only the first one gets arcs without a cost, but those
+    of recursion.
     """
     first = to[0][0]
     add_stacks(project, events, to, calls)
