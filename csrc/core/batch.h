@@ -148,15 +148,17 @@ static inline uint32_t fp_batch_sample(struct fp_batch *b, uint32_t stack, uint3
     return row;
 }
 
-/* Adds a row to a batch of a timeline that is not full. */
-static inline void fp_batch_call(struct fp_batch *b, uint64_t time, uint8_t op, uint32_t function, uint32_t thread,
-                                 uint16_t cpu) {
+/* Adds a row without a payload to a batch of a timeline that is not full, and returns its number. */
+static inline uint32_t fp_batch_event(struct fp_batch *b, uint64_t time, uint32_t op, uint32_t function,
+                                      uint32_t thread, uint16_t cpu) {
     const uint32_t row = b->n++;
     b->time[row] = time;
-    b->op[row] = op;
+    b->op[row] = (uint8_t)op;
     b->function[row] = function;
     b->thread[row] = thread;
     b->cpu[row] = cpu;
+    b->aux[row] = 0;
+    return row;
 }
 
 /* Adds a row to a batch of a graph that is not full: a cost or, with a callee, a call.  All else is 0. */

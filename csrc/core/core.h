@@ -27,7 +27,6 @@
 #include "core/own_stacks.h"
 #include "core/remap.h"
 #include "core/rounds.h"
-#include "core/rows.h"
 #include "core/select.h"
 #include "core/shares.h"
 #include "core/sort.h"

@@ -4,7 +4,6 @@
 #include "core/counter_value.h"
 #include "core/guard.h"
 #include "core/model.h"
-#include "core/rows.h"
 
 enum { MOST_LANES = 64, MOST_TIES = 1 << 16 };
 
@@ -39,7 +38,7 @@ static int leave(struct fp_lane *lane, uint64_t time, struct fp_batch *out) {
     while (lane->n && lane->open[lane->n - 1].end <= time) {
         if (out->n == out->cap) return FP_FULL;
         const struct call *call = &lane->open[--lane->n];
-        fp_add_row(out, FP_OP_EXIT, call->end, lane->thread, call->function);
+        fp_batch_event(out, call->end, FP_OP_EXIT, call->function, lane->thread, 0);
     }
     return 0;
 }
@@ -73,8 +72,8 @@ static int put_event(struct fp_overlap_lanes *l, const struct fp_span *span, uin
         n = l->payload.n;
     }
     if (fp_batch_payload(out, p, n, &slice)) return out->n ? FP_FULL : fp_escape();
-    const uint32_t row = span->is_counter ? fp_add_row(out, FP_OP_TYPED, span->begin, thread, FP_COUNTER_TYPE)
-                                          : fp_add_row(out, FP_OP_CUSTOM, span->begin, thread, 0);
+    const uint32_t row = span->is_counter ? fp_batch_event(out, span->begin, FP_OP_TYPED, FP_COUNTER_TYPE, thread, 0)
+                                          : fp_batch_event(out, span->begin, FP_OP_CUSTOM, 0, thread, 0);
     out->aux[row] = slice;
     ++*l->rows;
     return 0;
@@ -101,7 +100,7 @@ static int enter(struct fp_overlap_lanes *l, struct fp_span *span, struct fp_bat
         if (span->end > room) span->end = room, ++*l->cut;
         const uint32_t function = l->function ? l->function(l->arg, span->what) : span->what;
         FP_PUSH(lane->open, lane->n, lane->cap) = (struct call){span->end, function};
-        fp_add_row(out, FP_OP_ENTER, span->begin, lane->thread, function);
+        fp_batch_event(out, span->begin, FP_OP_ENTER, function, lane->thread, 0);
         ++*l->rows;
         return 0;
     }

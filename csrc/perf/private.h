@@ -215,11 +215,7 @@ int fp_perf_row(struct fp_perf_reader *r, const uint8_t *p, uint32_t n, uint32_t
 /* Adds a row of zeros to a batch that has room.  Returns its index. */
 static inline uint32_t fp_perf_add_row(struct fp_batch *out, uint32_t stack, uint32_t thread, uint32_t label,
                                        uint64_t time) {
-    const uint32_t i = out->n++;
-    out->stack[i] = stack;
-    out->thread[i] = thread;
-    out->label[i] = label;
-    out->time[i] = time < FP_PERF_AT_THE_END ? time : 0;
+    const uint32_t i = fp_batch_sample(out, stack, thread, label, time < FP_PERF_AT_THE_END ? time : 0);
     for (uint32_t k = 0; k < out->n_values; k++) out->values[(size_t)k * out->cap + i] = 0;
     return i;
 }

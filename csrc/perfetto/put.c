@@ -4,7 +4,7 @@
 uint32_t fp_perfetto_add_row(struct fp_perfetto_read *r, struct fp_batch *out, uint32_t op, uint64_t time,
                              uint32_t thread, uint32_t function) {
     r->n_rows++;
-    return fp_add_row(out, op, time, thread, function);
+    return fp_batch_event(out, time, op, function, thread, 0);
 }
 
 int fp_perfetto_end_call(struct fp_perfetto_read *r, uint32_t place, uint32_t lane, int64_t time,

@@ -195,8 +195,8 @@ static int end_event(struct speedscope_reader *r, struct fp_err *err) {
     if (r->event_time < r->last_time) return broken(r, r->at, "an event is earlier than the previous one", NULL, err);
     if (room(p, out)) return FP_FULL;
     r->last_time = r->event_time;
-    fp_add_row(out, r->event_type == 'O' ? FP_OP_ENTER : FP_OP_EXIT, r->event_time > 0 ? (uint64_t)r->event_time : 0,
-               p->thread, r->functions[r->frame]);
+    fp_batch_event(out, r->event_time > 0 ? (uint64_t)r->event_time : 0,
+                   r->event_type == 'O' ? FP_OP_ENTER : FP_OP_EXIT, r->functions[r->frame], p->thread, 0);
     r->pub.rows++;
     return FP_DONE;
 }

@@ -40,7 +40,7 @@ int fp_trace_event_divide(struct fp_trace_event_read *r, int64_t end, struct fp_
     for (const struct fp_trace_event_lane *lane = l->lanes; lane->n && lane->calls[lane->n - 1].end < end;) {
         const struct fp_trace_event_call *call = &lane->calls[lane->n - 1];
         if (out->n == out->cap) return FP_FULL;
-        fp_add_row(out, FP_OP_EXIT, fp_trace_event_shown(r, l->again_at), l->thread, call->function);
+        fp_batch_event(out, fp_trace_event_shown(r, l->again_at), FP_OP_EXIT, call->function, l->thread, 0);
         l->again[l->n_again++] = *call;
         fp_trace_event_lane_pop(l, 0);
     }
@@ -56,7 +56,7 @@ int fp_trace_event_enter_again(struct fp_trace_event_read *r, struct fp_batch *o
         if (out->n == out->cap) return FP_FULL;
         call.end = end < call.rest ? end : call.rest;
         fp_trace_event_lane_push(l, 0, call);
-        fp_add_row(out, FP_OP_ENTER, fp_trace_event_shown(r, l->again_at), l->thread, call.function);
+        fp_batch_event(out, fp_trace_event_shown(r, l->again_at), FP_OP_ENTER, call.function, l->thread, 0);
         l->n_again--;
         r->counts.divided++;
     }

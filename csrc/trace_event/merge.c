@@ -134,7 +134,7 @@ static int end_calls(struct fp_trace_event_read *r, struct fp_batch *out) {
         const struct fp_trace_event_lane *of = &l->lanes[lane];
         const struct fp_trace_event_call *call = &of->calls[of->n - 1];
         if (out->n == out->cap) return FP_FULL;
-        fp_add_row(out, FP_OP_EXIT, fp_trace_event_shown(r, call->end), thread_of(l, lane), call->function);
+        fp_batch_event(out, fp_trace_event_shown(r, call->end), FP_OP_EXIT, call->function, thread_of(l, lane), 0);
         if (!lane) fp_trace_event_note_again(l, call);
         fp_trace_event_lane_pop(l, lane);
     }
@@ -176,7 +176,7 @@ static int put_call(struct fp_trace_event_read *r, struct fp_batch *out) {
     fp_trace_event_lane_push(l, lane, (struct fp_trace_event_call){end, rest, h->id});
     l->dividing = 0;
     r->counts.in_lanes += lane > 0;
-    fp_add_row(out, h->op, fp_trace_event_shown(r, h->time), thread_of(l, lane), h->id);
+    fp_batch_event(out, fp_trace_event_shown(r, h->time), h->op, h->id, thread_of(l, lane), 0);
     return FP_DONE;
 }
 
@@ -193,7 +193,7 @@ static int put_head(struct fp_trace_event_read *r, struct fp_batch *out) {
     if (h->op == FP_OP_ENTER || h->op == FP_OP_ENTER_ARGS) return put_call(r, out);
     if (h->op == FP_OP_ARGUMENT) {
         const uint32_t thread = thread_of(&r->lanes, r->lanes.last);
-        out->aux[fp_add_row(out, FP_OP_ARGUMENT, fp_trace_event_shown(r, h->time), thread, 0)] =
+        out->aux[fp_batch_event(out, fp_trace_event_shown(r, h->time), FP_OP_ARGUMENT, 0, thread, 0)] =
             h->id | (uint64_t)h->type << 32;
         return FP_DONE;
     }
@@ -208,7 +208,7 @@ static int put_head(struct fp_trace_event_read *r, struct fp_batch *out) {
         n = r->text.scratch.n;
     }
     if (fp_batch_payload(out, p, n, &slice)) return out->n ? FP_FULL : fp_escape(); /* 4 GiB of payloads */
-    out->aux[fp_add_row(out, h->op, fp_trace_event_shown(r, h->time), h->thread, h->type)] = slice;
+    out->aux[fp_batch_event(out, fp_trace_event_shown(r, h->time), h->op, h->type, h->thread, 0)] = slice;
     return FP_DONE;
 }
 

@@ -87,7 +87,7 @@ int fp_uftrace_define(struct fp_uftrace *u, uint32_t function, const uint8_t *si
 
 static int row(struct uftrace_reader *r, struct fp_batch *out, uint64_t time, uint8_t op, uint32_t function) {
     if (out->n == out->cap) return FP_FULL;
-    fp_batch_call(out, time, op, function, r->thread, 0);
+    fp_batch_event(out, time, op, function, r->thread, 0);
     return 0;
 }
 

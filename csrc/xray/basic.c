@@ -108,8 +108,8 @@ static int begin_another(struct fp_xray *x, const uint8_t *p, uint64_t offset, s
     return fp_xray_begin_another(x, p, offset, err);
 }
 
-static void put_row(const struct fp_xray_basic *b, uint8_t op, uint32_t function, struct fp_batch *out) {
-    fp_batch_call(out, b->tsc, op, function, b->thread, b->cpu);
+static uint32_t put_row(const struct fp_xray_basic *b, uint8_t op, uint32_t function, struct fp_batch *out) {
+    return fp_batch_event(out, b->tsc, op, function, b->thread, b->cpu);
 }
 
 /* An argument belongs to the function record directly before it in the file, if that has the same function and
@@ -124,8 +124,7 @@ static int take_argument(struct fp_xray *x, const uint8_t *p, uint64_t offset, s
         return 0;
     }
     if (b->before == COPIED) return 0;
-    out->aux[out->n] = fp_u64s(p + 16, x->swap);
-    put_row(b, FP_OP_ARGUMENT, 0, out);
+    out->aux[put_row(b, FP_OP_ARGUMENT, 0, out)] = fp_u64s(p + 16, x->swap);
     return 0;
 }
 

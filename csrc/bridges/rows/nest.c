@@ -116,7 +116,7 @@ int fp_nest_put(struct fp_nest *n, const struct fp_batch *in, uint32_t *from, st
                 }
                 while (calls->functions[calls->n - 1] != function) {
                     if (out->n == out->cap) return FP_FULL; /* the same exit comes again */
-                    fp_batch_call(out, now, FP_OP_EXIT, calls->functions[calls->n - 1], thread, in->cpu[i]);
+                    fp_batch_event(out, now, FP_OP_EXIT, calls->functions[calls->n - 1], thread, in->cpu[i]);
                     n->unwound++;
                     fp_open_leave(n->open, calls, thread);
                 }
@@ -138,7 +138,7 @@ int fp_nest_end(struct fp_nest *n, struct fp_batch *out) {
         for (; calls->n; n->unfinished++) {
             if (out->n == out->cap || (out->n && out->part != t->part)) return FP_FULL;
             out->part = t->part;
-            fp_batch_call(out, t->last, FP_OP_EXIT, calls->functions[calls->n - 1], n->ended, 0);
+            fp_batch_event(out, t->last, FP_OP_EXIT, calls->functions[calls->n - 1], n->ended, 0);
             fp_open_leave(n->open, calls, n->ended);
         }
     }

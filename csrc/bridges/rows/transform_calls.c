@@ -26,9 +26,8 @@ void fp_transform_free(struct fp_transform *t) {
 static void append(struct fp_transform *t, struct fp_batch *out, const struct fp_batch *in, uint32_t i, enum fp_op op,
                    uint32_t function) {
     struct fp_transform_thread *const h = &t->threads[in->thread[i]];
-    const uint32_t to = out->n;
     if (in->time[i] > h->shown_until) h->shown_until = in->time[i];
-    fp_batch_call(out, in->time[i], (uint8_t)op, function, in->thread[i], in->cpu[i]);
+    const uint32_t to = fp_batch_event(out, in->time[i], op, function, in->thread[i], in->cpu[i]);
     if (op == FP_OP_ARGUMENT || op == FP_OP_BUFFER) out->aux[to] = in->aux[i];
 }
 
@@ -134,7 +133,7 @@ int fp_transform_end(struct fp_transform *t, struct fp_batch *out) {
             h->calls.n = h->is_hidden ? 0 : h->calls.n - 1;
             h->is_hidden = 0;
             if (shown == FP_NO_ID) continue;
-            fp_batch_call(out, h->last, FP_OP_EXIT, shown, t->n_ended, 0);
+            fp_batch_event(out, h->last, FP_OP_EXIT, shown, t->n_ended, 0);
             t->unfinished++;
         }
     }
