@@ -263,9 +263,12 @@ static void divide(const struct fp_trend_sums *c, struct marks *m, uint32_t low,
     uint32_t from = low, to = high, n = high - low;
     if (n < 2 || m->n > MOST_CHANGES) return;
     struct split found = best(c, low, high);
-    if (p_of(c, found, low, high) > most && high == c->of->n_points)
+    double p = p_of(c, found, low, high);
+    if (p > most && high == c->of->n_points) {
         found = best_from(c, low, high, high - recent_of(n));
-    if (p_of(c, found, low, high) > most) {
+        p = p_of(c, found, low, high);
+    }
+    if (p > most) {
         if (n < SHORTEST + 2) return;
         found = best_part(c, low, high, &from, &to);
         if (found.z <= 0 || p_of_parts(checked(c, found, from, to), n) / of_parts > most) return;
