@@ -32,6 +32,8 @@ from fastprof import convert
 from tests.support.paths import REPO, SHARED
 
 PASS = "-c pass"
+# what the script of an installed package does; -m would count runpy
+SCRIPT = "-c 'import sys; from fastprof.__main__ import main; sys.exit(main())'"
 SMALL = {
     "folded": "folded/good/plain.folded",
     "callgrind": "callgrind/good/cfi.callgrind",
@@ -163,7 +165,7 @@ def shell(checkout: Path, before: str, arguments: str, out: str) -> tuple[str, d
         "PYTHONPATH": f"{checkout.resolve()}:{packages}",
         "PYTHONHASHSEED": "0",
     }
-    what = f"-m fastprof {arguments}" if arguments != PASS else arguments
+    what = f"{SCRIPT} {arguments}" if arguments != PASS else arguments
     return f"exec {before} {sys.executable} -S " + what.replace("{}", f"{out}/out"), environment
 
 
