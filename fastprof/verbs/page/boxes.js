@@ -5,6 +5,16 @@
 const runId = first => -2 - first;
 const sumOf = (box, figures) => (box.many || [box.id]).reduce((sum, i) => sum + figures[i], 0);
 
+// Adds nodes up by row.
+const addRows = (depth, weight, from, stop, widths, counts, firsts) => {
+  for (let j = from; j < stop; j++) {
+    const cost = weight[j];
+    if (!cost) continue;
+    const row = depth[j];
+    widths[row] += cost;
+    if (!counts[row]++) firsts[row] = j;
+  }
+};
 // Neighbours too narrow to draw, and below them their callees, a box in each row.
 class Run {
   // many: the neighbours; or {of, least}: the callees of a node that are narrower, if they are many, in order of nodes
@@ -12,23 +22,16 @@ class Run {
     Object.assign(this, {tree, many, known: null});
     const {depth, weight, end, deepest} = tree, whole = weight[0] || 1;
     const widths = tree.widthsOfRow ??= new Float64Array(deepest + 2), counts = tree.countsOfRow ??= new Uint32Array(deepest + 2), firsts = tree.firstsOfRow ??= new Uint32Array(deepest + 2);
-    const put = (i, stop) => {
-      for (let j = i; j < stop; j++) {
-        const cost = weight[j];
-        if (!cost) continue;
-        const row = depth[j];
-        widths[row] += cost;
-        if (!counts[row]++) firsts[row] = j;
-      }
-    };
     if (!Array.isArray(many) && !many.length) {
       const {of, least, n} = many, found = this.many = new Uint32Array(n);
-      for (let c = of + 1, at = 0; c < end[of]; c = end[c])
-        if (weight[c] && weight[c] / whole < least) {
-          found[at++] = c;
-          put(c, end[c]);
-        }
-    } else for (const i of many) put(i, end[i]);
+      for (let c = of + 1, at = 0; c < end[of]; c = end[c]) if (weight[c] && weight[c] / whole < least) found[at++] = c;
+    }
+    for (let at = 0; at < this.many.length;) {
+      const first = this.many[at];
+      let stop = end[first];
+      for (at++; this.many[at] === stop; at++) stop = end[stop];
+      addRows(depth, weight, first, stop, widths, counts, firsts);
+    }
     const top = depth[this.many[0]], range = [x, x + widths[top] / whole];
     this.boxes = [];
     for (let row = top; counts[row]; row++) {

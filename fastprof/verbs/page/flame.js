@@ -49,6 +49,7 @@ class Flame {
     this.flipped = false;
     this.hovered = this.focused = -1;
     this.drawn = [];
+    this.seen = {};  // when it was painted
     this.zooms = [];
     this.measure = measured();
     this.low = ROW;
@@ -57,7 +58,7 @@ class Flame {
     this.pending = this.isDragged = false;
     this.minimap = new Minimap(this);
     this.holder.addEventListener("scroll", () => this.draw());
-    new ResizeObserver(() => this.draw()).observe(this.holder);
+    new ResizeObserver(([{target}]) => { if (target.clientWidth !== this.seen.clientWidth || target.clientHeight !== this.seen.clientHeight) this.draw(); }).observe(this.holder);
     this.canvas.addEventListener("mousemove", event => this.hover(this.at(event), event));
     this.canvas.addEventListener("mouseleave", () => this.hover(null));
     for (const type of ["beforeprint", "afterprint"]) addEventListener(type, () => this.paint(type === "beforeprint"));
@@ -114,10 +115,11 @@ class Flame {
   paint(isWhole = false) {
     const {boxes, pen, canvas, view} = this, width = this.holder.clientWidth;
     if (!boxes || !width) return;
+    this.seen = {clientWidth: width, clientHeight: this.holder.clientHeight};
     this.fitRows();
     const needed = boxes.above ? this.needed() : boxes.top + boxes.rows * ROW + 2, height = isWhole ? Math.min(needed, TALLEST) : this.holder.clientHeight;
     const all = Math.max(height, needed);
-    byId("height").style.height = `${isWhole ? height : all}px`;
+    byId("height").style.height = !isWhole && all === height ? "100%" : `${isWhole ? height : all}px`;  // 100 %: no scrollbar while the window shrinks
     const ratio = window.devicePixelRatio || 1;
     resize(canvas, Math.round(width * ratio), Math.round(height * ratio));
     canvas.style.height = `${height}px`;

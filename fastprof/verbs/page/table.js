@@ -2,30 +2,28 @@
 const HEIGHT = 24;  // of a row, see page.css
 const PRINTED = 200;  // rows
 
-// Rows by their values, in place of comparisons in JavaScript.  Those of equal values keep their order.
+// Rows by their values, in place of comparisons in JavaScript.  Those of equal values keep their order; those of 0 are not sorted.
 const ranked = (rows, value, isDown) => {
-  const n = rows.length, keys = new Float64Array(n), found = new Uint32Array(n);
-  let isWhole = true;  // value and position fit one number
-  for (let at = 0; at < n; at++) {
-    const key = keys[at] = (isDown ? -value(rows[at]) : value(rows[at])) + 0;  // no -0
-    isWhole &&= Number.isInteger(key) && Math.abs(key) < 2 ** 52 / n;
-  }
-  if (isWhole) {
-    for (let at = 0; at < n; at++) keys[at] = keys[at] * n + at;
-    keys.sort();
-    for (let at = 0; at < n; at++) found[at] = rows[keys[at] - n * Math.floor(keys[at] / n)];
-    return found;
-  }
-  const sorted = keys.slice().sort(), taken = new Uint32Array(n);
-  for (let at = 0; at < n; at++) {
-    const key = keys[at];
-    let from = 0;
-    for (let to = n; from < to;) {
-      const middle = (from + to) >> 1;
-      if (sorted[middle] < key) from = middle + 1;
-      else to = middle;
+  const all = rows.length, keys = new Float64Array(all), places = new Uint32Array(all), zeros = new Uint32Array(all), found = new Uint32Array(all);
+  let n = 0, nZeros = 0, isWhole = true;  // value and position fit one number
+  for (let at = 0; at < all; at++) {
+    const key = value(rows[at]);
+    if (!key) {
+      zeros[nZeros++] = rows[at];
+      continue;
     }
-    found[from + taken[from]++] = rows[at];
+    keys[n] = isDown ? -key : key;
+    places[n++] = rows[at];
+    isWhole &&= Number.isInteger(key) && Math.abs(key) < 2 ** 52 / all;
+  }
+  const mine = keys.subarray(0, n), sorted = isWhole ? mine : mine.slice(), taken = new Uint32Array(isWhole ? 0 : n);
+  if (isWhole) for (let at = 0; at < n; at++) mine[at] = mine[at] * n + at;
+  sorted.sort();
+  const nNegative = firstOf(sorted, key => key > 0);
+  found.set(zeros.subarray(0, nZeros), nNegative);
+  for (let at = 0; at < n; at++) {
+    const key = mine[at], to = isWhole ? at : firstOf(sorted, other => other >= key), place = isWhole ? at : to + taken[to]++;
+    found[place < nNegative ? place : place + nZeros] = places[isWhole ? key - n * Math.floor(key / n) : at];
   }
   return found;
 };
@@ -47,7 +45,7 @@ class Table {
     this.down = true;
     this.chosen = -1;
     this.order = [];
-    this.seen = {scrollTop: 0, clientHeight: 0};  // when the table was painted, which it is at each change
+    this.seen = {scrollTop: 0, clientHeight: 0, clientWidth: 0};  // when the table was painted, which it is at each change
     this.groups = null;
     this.pen = document.createElement("canvas").getContext("2d");
     this.measure = measured();
@@ -55,7 +53,7 @@ class Table {
     this.rows = element("div", {class: "rows", role: "rowgroup", tabindex: "0", "aria-label": `${on.title || "Functions"}; arrow keys select one`});
     holder.append(this.head, this.rows);
     holder.addEventListener("scroll", () => this.paint());
-    new ResizeObserver(() => this.paint()).observe(holder);
+    new ResizeObserver(() => { if (holder.clientHeight !== this.seen.clientHeight || holder.clientWidth !== this.seen.clientWidth) this.paint(); }).observe(holder);
     this.rows.addEventListener("keydown", event => this.key(event));
     for (const type of ["beforeprint", "afterprint"]) addEventListener(type, () => this.paint(type === "beforeprint"));
   }
@@ -108,7 +106,7 @@ class Table {
   paint(isPrinted = false) {
     if (!this.columns) return;
     this.room = Math.max(100, this.holder.clientWidth - this.columns.reduce((sum, column) => sum + column.width, 12));  // of a name
-    const {scrollTop, clientHeight} = this.seen = {scrollTop: this.holder.scrollTop, clientHeight: this.holder.clientHeight};
+    const {scrollTop, clientHeight} = this.seen = {scrollTop: this.holder.scrollTop, clientHeight: this.holder.clientHeight, clientWidth: this.holder.clientWidth};
     const first = isPrinted ? 0 : Math.max(0, Math.floor(scrollTop / HEIGHT) - 5);
     const last = Math.min(this.order.length, isPrinted ? PRINTED : first + Math.ceil(clientHeight / HEIGHT) + 10);
     this.rows.style.height = `${(isPrinted ? last : this.order.length) * HEIGHT}px`;

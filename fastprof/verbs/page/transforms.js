@@ -123,14 +123,17 @@ class Transforms {
   hidden(isHidden, tree) {
     const {limit, data: {hidden, head: {texts}, column}} = this, names = column("function name"), {fn, n} = tree;
     const noStack = texts.indexOf("[no stack]");  // no function, so it is not hidden
-    const hides = new Uint8Array(limit), changes = new Uint8Array(n), gone = [];
-    for (let f = 0; f < limit; f++) if (f !== hidden && names[f] !== noStack && isHidden(f)) hides[f] = 1;
-    for (let i = 1; i < n; i++)
-      if (fn[i] !== NONE && hides[fn[i]]) {
-        changes[i] = GONE;
-        gone.push(i);
+    const hides = new Uint8Array(limit), changes = new Uint8Array(n);
+    let gone = [], one = -1, size = 0;
+    for (let f = 0; f < limit; f++)
+      if (f !== hidden && names[f] !== noStack && isHidden(f)) {
+        hides[one = f] = 1;
+        size++;
       }
-    return gone.length ? tree.changed({changes, changed: gone, limit, lost: hidden}, {hidden: gone, functions: hides}) : tree;
+    if (size === 1) gone = allOf(fn, one);
+    else if (size) for (let i = 1; i < n; i++) if (fn[i] !== NONE && hides[fn[i]]) gone.push(i);
+    for (const i of gone) changes[i] = GONE;
+    return gone.length ? tree.changed({changes, changed: gone, limit, lost: hidden}, {functions: hides}) : tree;
   }
   hide(what, tree) { return this.hidden(this.matching(what, "name"), tree); }
   hideObject(what, tree) {
@@ -151,7 +154,7 @@ class Transforms {
       changed.push(i);
       areSame &&= f === fn[i];
     }
-    return changed.length ? tree.changed({changes, changed, functions, limit}, areSame ? {hidden: null} : null) : tree;
+    return changed.length ? tree.changed({changes, changed, functions, limit}, areSame ? {functions: null} : null) : tree;
   }
   collapseObject(what, tree) {
     const isMatch = this.matching(what, "object"), {limit, data: {head: {texts}, column, ofObject}} = this, objects = column("function object");

@@ -23,13 +23,21 @@ const lazily = (n, make) => {
   return items;
 };
 const GONE = 1, RENAMED = 2;
-// Memory that `rebuilt` uses each time: zeros.
+// Memory that `rebuilt` uses each time, with what it had the last time.
 const scratch = new Map();
-const zeros = (name, Type, n) => {
-  let items = scratch.get(name);
-  if (items?.length >= n) items.fill(0, 0, n);
-  else scratch.set(name, items = new Type(n));
-  return items;
+const room = (name, Type, n) => {
+  if (!(scratch.get(name)?.length >= n)) scratch.set(name, new Type(n));
+  return scratch.get(name);
+};
+// Items `from` to `stop` - 1 go to where they are `by` later.  A browser copies many of them faster than a loop.
+const copied = (to, items, from, stop, by) => {
+  if (stop - from > 64) to.set(items.subarray(from, stop), from + by);
+  else for (let j = from; j < stop; j++) to[j + by] = items[j];
+};
+// Nodes, which are then larger by `by`.
+const shifted = (to, nodes, from, stop, by) => {
+  if (!by) return copied(to, nodes, from, stop, 0);
+  for (let j = from; j < stop; j++) to[j + by] = nodes[j] + by;
 };
 
 // Another tree of the nodes of `from`; its nodes are in depth-first order, too.
@@ -41,52 +49,82 @@ const zeros = (name, Type, n) => {
 //   begins      the nodes that become roots, none within another; null: those that are.  Others are left out
 //   lost        the function of a root for the costs of nodes that are gone and have no caller; NONE: node 0 gets them
 //
-// Callees of one caller that have the same function then become one.  A subtree in which nothing changes is copied.
-// Returns {n, parent, fn, end, depth, own: by node of `from`: its node, -1: left out; node: that of `lost`, -1: none}
+// Callees of one caller that have the same function then become one.  Neighbours in which nothing changes are copied together.
+// Returns {n, parent, fn, end, depth, node: that of `lost`, -1: none; and of nodes of `from` that are not left out
+// copies: [first, last + 1, how much later they are now] of those that were copied; entered: [node, its node]; gone: the same}
+const PARENT_OF_CHANGED = 2;
 const rebuilt = ({n, parent, fn, end, depth}, {changes = null, changed = [], functions = null, limit, begins = null, lost = NONE}) => {
-  const above = new Int32Array(n + 1), shown = new Uint32Array(n + 1), after = new Uint32Array(n + 1), deep = new Uint16Array(n + 1), own = new Int32Array(n).fill(-1);
-  const next = zeros("next", Int32Array, n);  // the next node that becomes one with it, 0: none
-  const last = zeros("last", Int32Array, limit + 1), of = zeros("of", Int32Array, limit + 1).fill(-1);  // by function: the last such node, and below which one
-  const todo = zeros("todo", Int32Array, 2 * n + 2);  // first of those that become one, and their caller; -1: the root of `lost`
-  const isMixed = zeros("isMixed", Uint8Array, n);  // something changes in it
-  const apart = zeros("apart", Int32Array, n + 1);  // the nodes that were not copied
-  for (let k = changed.length - 1; k >= 0; k--)
+  const above = new Int32Array(n + 1), shown = new Uint32Array(n + 1), after = new Int32Array(n + 1), deep = new Uint16Array(n + 1);
+  const copies = [], entered = [], gone = [];
+  const next = room("next", Int32Array, n);  // the next node that becomes one with it, 0: none; always all 0 before and after
+  const last = room("last", Int32Array, limit + 1), of = room("of", Int32Array, limit + 1).fill(-1);  // by function: the last such node, and below which one
+  const todo = room("todo", Int32Array, 3 * n + 3);  // first of those that become one, or of neighbours that are copied; their end; their caller.  -1: the root of `lost`
+  const isMixed = room("isMixed", Uint8Array, n).fill(0);  // something changes in it
+  const apart = room("apart", Int32Array, n + 1);  // the nodes that were not copied
+  for (let k = changed.length - 1; k >= 0; k--) {
     for (let i = changed[k]; i && !isMixed[i]; i = parent[i]) isMixed[i] = 1;
+    isMixed[parent[changed[k]]] = PARENT_OF_CHANGED;
+  }
+  isMixed[0] ||= 1;
   let size = 1, top = 0, node = -1, isLost = false, nApart = 0;
   shown[0] = NONE;
   after[0] = 1;
+  const put = (c, stop, id) => {
+    todo[top++] = c;
+    todo[top++] = stop;
+    todo[top++] = id;
+  };
   // Each turn enters a node for i and what becomes one with it, and lists their callees; the first one is node 0.
-  for (let i = 0, id = -1; ;) {
+  for (let i = 0, stop = 0, id = -1; ;) {
     let mine = 0;
     const from = top;
     if (id >= 0) {
       if (!id && isLost && (i < 0 || fn[i] === lost)) node = size;
-      above[size] = id;
       if (i >= 0 && !next[i] && !isMixed[i]) {  // with all below it
-        const by = size - i, stop = end[i], deeper = deep[id] + 1 - depth[i];
-        for (let j = i; j < stop; j++) {
-          above[j + by] = parent[j] + by;
-          shown[j + by] = fn[j];
-          after[j + by] = end[j] + by;
-          deep[j + by] = Math.min(65535, depth[j] + deeper);
-          own[j] = j + by;
-        }
-        above[size] = id;
+        const by = size - i, deeper = deep[id] + 1 - depth[i];
+        shifted(above, parent, i, stop, by);
+        copied(shown, fn, i, stop, by);
+        shifted(after, end, i, stop, by);
+        copied(deep, depth, i, stop, by);
+        if (deeper) for (let j = size; j < stop + by; j++) deep[j] = Math.min(65535, deep[j] + deeper);
+        if (parent[i] + by !== id) for (let c = i; c < stop; c = end[c]) above[c + by] = id;
+        copies.push(i, stop, by);
         after[id] = size += stop - i;
         i = -1;
       } else {
         mine = apart[nApart++] = size++;
+        above[mine] = id;
         shown[mine] = i < 0 ? lost : fn[i] === NONE || !functions ? fn[i] : functions[fn[i]];
         after[mine] = size;
         deep[mine] = Math.min(65535, deep[id] + 1);
       }
     }
-    if (id >= 0 || !begins)
-      for (let j = i; j >= 0; j = next[j] || -1) {
-        own[j] = mine;
+    if (id < 0 && begins)
+      for (const c of begins) {
+        const f = fn[c] === NONE ? limit : fn[c];
+        if (of[f] === 0) next[last[f]] = c;
+        else {
+          of[f] = 0;
+          put(c, end[c], 0);
+        }
+        last[f] = c;
+      }
+    else if (i >= 0 && isMixed[i] === 1 && !next[i]) {  // its callees stay as they are, but not theirs
+      entered.push(i, mine);
+      for (let c = i + 1, stop = end[i]; c < stop;) {
+        const first = c;
+        if (isMixed[c]) c = end[c];
+        else while (c < stop && !isMixed[c]) c = end[c];
+        put(first, c, mine);
+      }
+    } else
+      for (let j = i, following; j >= 0; j = following || -1) {
+        following = next[j];
+        next[j] = 0;
+        entered.push(j, mine);
         for (let c = j + 1, stop = end[j]; c < stop;) {
           if (changes && changes[c] === GONE) {  // its callees are mine
-            own[c++] = mine;
+            gone.push(c++, mine);
             isLost ||= !mine;
             continue;
           }
@@ -94,42 +132,37 @@ const rebuilt = ({n, parent, fn, end, depth}, {changes = null, changed = [], fun
           if (of[f] === mine) next[last[f]] = c;
           else {
             of[f] = mine;
-            todo[top++] = c;
-            todo[top++] = mine;
+            put(c, end[c], mine);
           }
           last[f] = c;
           c = end[c];
         }
       }
-    else
-      for (const c of begins) {
-        const f = fn[c] === NONE ? limit : fn[c];
-        if (of[f] === 0) next[last[f]] = c;
-        else {
-          of[f] = 0;
-          todo[top++] = c;
-          todo[top++] = 0;
-        }
-        last[f] = c;
+    if (id < 0 && isLost && lost !== NONE && of[lost] !== 0) put(-1, 0, 0);
+    for (let a = from, b = top - 3; a < b; a += 3, b -= 3)  // the first one is the next
+      for (let k = 0; k < 3; k++) {
+        const c = todo[a + k];
+        todo[a + k] = todo[b + k];
+        todo[b + k] = c;
       }
-    if (id < 0 && isLost && lost !== NONE && of[lost] !== 0) {
-      todo[top++] = -1;
-      todo[top++] = 0;
-    }
-    for (let a = from, b = top - 2; a < b; a += 2, b -= 2) {  // the first one is the next
-      const c = todo[a];
-      todo[a] = todo[b];
-      todo[b] = c;
-    }
     if (!top) break;
     id = todo[--top];
+    stop = todo[--top];
     i = todo[--top];
   }
   for (let k = nApart - 1; k >= 0; k--) {
     const i = apart[k], to = above[i];
     if (after[i] > after[to]) after[to] = after[i];
   }
-  return {n: size, parent: above, fn: shown, end: after, depth: deep, own, node};
+  if (node >= 0) for (let k = 1; k < gone.length; k += 2) gone[k] ||= node;
+  return {n: size, parent: above, fn: shown, end: after, depth: deep, node, copies, entered, gone};
+};
+// By node of the tree before: its node, -1: left out.
+const nodesAfter = (n, {copies, entered, gone}) => {
+  const found = new Int32Array(n).fill(-1);
+  for (let k = 0; k < copies.length; k += 3) for (let j = copies[k]; j < copies[k + 1]; j++) found[j] = j + copies[k + 2];
+  for (const pairs of [entered, gone]) for (let k = 0; k < pairs.length; k += 2) found[pairs[k]] = pairs[k + 1];
+  return found;
 };
 
 // The context tree of one thread or of all, its totals, and where each context lies from 0 to 1.
@@ -144,7 +177,7 @@ const rebuilt = ({n, parent, fn, end, depth}, {changes = null, changed = [], fun
 class Tree {
   constructor(data, thread) {
     const {head, column} = data, up = column("context up"), fns = column("context function"), threads = column("context thread"), n = up.length + 1;
-    const parent = new Int32Array(n), fn = new Uint32Array(n), end = new Uint32Array(n), begins = [], isOf = new Uint8Array(head.threads.length);
+    const parent = new Int32Array(n), fn = new Uint32Array(n), end = new Int32Array(n), begins = [], isOf = new Uint8Array(head.threads.length);
     for (let t = 0; t < isOf.length; t++) isOf[t] = thread < 0 || t === thread ? head.threads[t] === "[pruned]" ? 2 : 1 : 0;
     fn[0] = NONE;
     for (let i = 1; i < n; i++) {
@@ -164,9 +197,8 @@ class Tree {
         for (let c = i + 1; c < end[i]; c = end[c]) begins.push(c);
       }
     }
-    const made = rebuilt({n, parent, fn, end, depth}, {limit: data.column("function name").length, begins});
-    for (const i of roots) made.own[i] = 0;
-    const node = made.own.subarray(1);
+    const made = rebuilt({n, parent, fn, end, depth}, {limit: data.column("function name").length, begins}), own = nodesAfter(n, made), node = own.subarray(1);
+    for (const i of roots) own[i] = 0;
     this.nodes = () => node;
     this.set(made);
   }
@@ -177,31 +209,51 @@ class Tree {
     this.n = n;
     [this.parent, this.fn, this.end, this.depth] = [parent, fn, end, depth].map(shown);
   }
-  // Another tree of the same contexts, see `rebuilt`.  moved: if functions keep their costs, {hidden: the nodes that are, whose
-  // costs others get, null: none; functions: by function, whether it is hidden}
+  // Another tree of the same contexts, see `rebuilt`.  moved: if functions keep their costs, {functions: by function, whether
+  // it is hidden and its costs are others', null: none is}
   changed(change, moved = null) {
-    const found = Object.create(Tree.prototype), made = rebuilt(this, change), {own} = made, {nodes} = this;
-    [found.before, found.becomes, found.moved] = [new WeakRef(this), own, moved && {...moved, node: made.node}];
-    if (made.node >= 0) for (const i of moved.hidden) own[i] ||= made.node;
+    const found = Object.create(Tree.prototype), made = rebuilt(this, change), {copies, entered, gone, node} = made, {nodes, n} = this;
+    Object.assign(found, {before: new WeakRef(this), changes: {copies, entered, gone, node}, moved});
     found.set(made);
     let known = null;
-    found.nodes = () => known ??= nodes().map(i => i < 0 ? -1 : own[i]);
+    found.nodes = () => {
+      const own = known ? null : nodesAfter(n, made);
+      return known ??= nodes().map(i => i < 0 ? -1 : own[i]);
+    };
     return found;
   }
 
   // valuesOf(k): the self costs of contexts in value column k < n; id: what they are of
   take(n, valuesOf, id) {
-    const before = this.before?.deref();
-    this.self = lazily(n, k => before?.costsOf === id ? this.ofBefore(before.self[k]) : this.ofContexts(valuesOf(k)));
-    this.total = lazily(n, k => this.summed(this.self[k]));
+    const known = this.before?.deref(), before = known?.costsOf === id ? known : null;
+    this.self = lazily(n, k => before ? this.selfAfter(before.self[k]) : this.ofContexts(valuesOf(k)));
+    this.total = lazily(n, k => before ? this.totalAfter(before.total[k], this.self[k]) : this.summed(this.self[k]));
+    this.isPositive = lazily(n, k => before?.isPositive[k] || isPositive(this.self[k]));
     this.known = [];  // by value column: figures of functions
     this.places = new Map();  // by function: its nodes
     this.costsOf = id;
   }
-  ofBefore(costs) {
-    const {becomes} = this, self = new Float64Array(this.n);
-    for (let i = 0; i < becomes.length; i++) if (becomes[i] >= 0) self[becomes[i]] += costs[i];
+  // Costs of the tree before, of nodes that were copied and entered.
+  carried(costs) {
+    const {n, changes: {copies, entered}} = this, found = new Float64Array(n);
+    for (let k = 0; k < copies.length; k += 3) copied(found, costs, copies[k], copies[k + 1], copies[k + 2]);
+    for (let k = 0; k < entered.length; k += 2) found[entered[k + 1]] += costs[entered[k]];
+    return found;
+  }
+  selfAfter(costs) {
+    const {changes: {gone}} = this, self = this.carried(costs);
+    for (let k = 0; k < gone.length; k += 2) self[gone[k + 1]] += costs[gone[k]];
     return self;
+  }
+  // A node that is gone is part of its caller's total; sums are of node 0, which nothing may be the caller of, and of that of `lost`.
+  totalAfter(costs, self) {
+    const {end, changes: {node}} = this, total = this.carried(costs);
+    for (const i of [node, 0]) {
+      if (i < 0) continue;
+      total[i] = self[i];
+      for (let c = i + 1; c < end[i]; c = end[c]) total[i] += total[c];
+    }
+    return total;
   }
   ofContexts(costs) {
     const {node} = this, self = new Float64Array(this.n);
@@ -214,11 +266,11 @@ class Tree {
     if (this.known[k]) return this.known[k];
     const before = this.moved && this.before.deref();
     if (before?.costsOf !== this.costsOf) return this.known[k] = this.figures(k, n);
-    const found = before.figuresOf(k, n), {becomes, moved: {hidden, functions, node}} = this;
-    if (!hidden) return this.known[k] = found;
+    const found = before.figuresOf(k, n), {moved: {functions}, changes: {gone, node}} = this;
+    if (!functions) return this.known[k] = found;
     const own = found["row self"].slice(), all = found["row inclusive"].slice(), self = before.self[k], {fn} = this;
     for (let f = 0; f < n; f++) if (functions[f]) own[f] = all[f] = 0;
-    for (const i of hidden) if (fn[becomes[i]] < n) own[fn[becomes[i]]] += self[i];
+    for (let k = 0; k < gone.length; k += 2) if (fn[gone[k + 1]] < n) own[fn[gone[k + 1]]] += self[gone[k]];
     if (node >= 0) all[fn[node]] = this.total[k][node];
     return this.known[k] = {"row self": own, "row inclusive": all};
   }
@@ -241,7 +293,7 @@ class Tree {
     this.views = new Map();  // what is drawn of it
     this.widthsOfRow = this.countsOfRow = this.firstsOfRow = null;  // for runs, see boxes.js
     const {n, fn, depth} = this, [first] = columns;
-    const isPlain = columns.length === 1 && isPositive(this.self[first]);
+    const isPlain = columns.length === 1 && this.isPositive[first];
     const own = this.own = isPlain ? this.self[first] : new Float64Array(n);
     if (!isPlain)
       for (const k of columns) {
@@ -249,9 +301,7 @@ class Tree {
         for (let i = 0; i < n; i++) own[i] = Math.max(own[i], Math.abs(self[i]));
       }
     const weight = this.weight = isPlain ? this.total[first] : this.summed(own);
-    let deepest = 0;  // of what costs something
-    for (let i = 1; i < n; i++) if (depth[i] > deepest && weight[i]) deepest = depth[i];
-    this.deepest = deepest;
+    this.deepest = deepestOf(depth, weight, this.before?.deref()?.deepest);
     this.isByWeight = !byName;
     this.order = byName
       ? (a, b) => nameOf(fn[a]) < nameOf(fn[b]) ? -1 : nameOf(fn[a]) > nameOf(fn[b]) ? 1 : a - b
@@ -309,11 +359,7 @@ class Tree {
   }
   // The nodes of a function.
   of(fn) {
-    if (!this.places.has(fn)) {
-      const found = [];
-      for (let i = 1; i < this.n; i++) if (this.fn[i] === fn) found.push(i);
-      this.places.set(fn, found);
-    }
+    if (!this.places.has(fn)) this.places.set(fn, allOf(this.fn, fn));
     return this.places.get(fn);
   }
 
@@ -401,6 +447,20 @@ class Tree {
 const isPositive = costs => {
   for (let i = 0; i < costs.length; i++) if (costs[i] < 0) return false;
   return true;
+};
+// How deep what costs something is, which a transform makes no larger than `most` before.
+const deepestOf = (depth, weight, most = 65535) => {
+  let deepest = 0;
+  for (let i = 1; i < depth.length && deepest < most; i++) if (depth[i] > deepest && weight[i]) deepest = depth[i];
+  return deepest;
+};
+// Where an item is, but for the first place: a browser finds few of them faster than a loop.
+const allOf = (items, item) => {
+  const found = [];
+  let i = items.indexOf(item, 1);
+  for (; i > 0 && found.length < 1000; i = items.indexOf(item, i + 1)) found.push(i);
+  if (i > 0) for (; i < items.length; i++) if (items[i] === item) found.push(i);
+  return found;
 };
 // Sums of calls by caller and callee.
 class ArcSums {
