@@ -1,6 +1,15 @@
 #include "bridges/project/project_private.h"
 #include "ends/top.h"
 
+/* A frame of many inlined functions: each item once, `n_shared` that other frames have, too, and then its own.  Its own
+ * get their costs once, at the end: else 100,000 inlined functions would take as long in each of 100,000 stacks. */
+struct long_frame {
+    uint32_t first, n_shared, n; /* in stack_walk.found */
+    uint32_t active;             /* how often the frame is on the stack */
+    int32_t is_seen;
+};
+enum { MANY_POSITIONS = 16 };
+
 struct stack_walk {
     const struct fp_top_column *columns;
     uint32_t n_columns;
@@ -8,8 +17,13 @@ struct stack_walk {
     uint32_t failed; /* the sum that does not fit */
     int64_t *total;  /* of each column, by depth: the sum so far of the samples that end there or below */
     uint32_t cap_depth;
-    uint32_t *item;   /* by position */
-    uint32_t *active; /* by item: how often it is on the stack */
+    uint32_t *item;    /* by position */
+    uint32_t *active;  /* by item: how often it is on the stack */
+    uint32_t *long_of; /* by frame: its row of long_frames + 1; 0: none */
+    struct long_frame *long_frames;
+    uint32_t n_long;
+    uint32_t *found, n_found, cap_found;
+    int64_t *sums; /* of each column, by row of long_frames: its totals, a frame that calls itself counted once */
 };
 
 static int beyond(struct fp_err *err, int64_t column) {
@@ -34,6 +48,47 @@ static uint32_t *items(const struct fp_project *s, int by, struct fp_table *plac
     return found;
 }
 
+/* Finds the items of long frames. */
+static void find_long(const struct fp_project *s, struct stack_walk *w, uint32_t n_items) {
+    const uint32_t n_frames = s->cap_frames, shared = UINT32_MAX;
+    w->long_of = fp_scratch(n_frames, sizeof *w->long_of);
+    for (uint32_t f = 0; f < n_frames; f++)
+        if (s->chain[s->chain_of[f]] > MANY_POSITIONS) w->long_of[f] = ++w->n_long;
+    if (!w->n_long) return;
+    w->long_frames = fp_scratch(w->n_long, sizeof *w->long_frames);
+    w->sums = fp_scratch((size_t)w->n_long * w->n_columns, sizeof *w->sums);
+    uint32_t *owner = fp_scratch(n_items, sizeof *owner), *last = fp_scratch(n_items, sizeof *last); /* frames + 1 */
+    for (uint32_t f = 0; f < n_frames; f++) {
+        const uint32_t *chain = s->chain + s->chain_of[f];
+        for (uint32_t i = 1; i <= chain[0]; i++) {
+            uint32_t *of = &owner[w->item[chain[i]]];
+            *of = *of && *of != f + 1 ? shared : f + 1;
+        }
+    }
+    for (uint32_t f = 0; f < n_frames; f++) {
+        if (!w->long_of[f]) continue;
+        const uint32_t *chain = s->chain + s->chain_of[f];
+        struct long_frame *to = &w->long_frames[w->long_of[f] - 1];
+        to->first = w->n_found;
+        for (int is_own = 0; is_own < 2; is_own++) {
+            for (uint32_t i = 1; i <= chain[0]; i++) {
+                const uint32_t id = w->item[chain[i]];
+                if ((owner[id] != shared) != is_own || last[id] == f + 1) continue;
+                last[id] = f + 1;
+                fp_scratch_room(&w->found, &w->cap_found, (uint64_t)w->n_found + 1, sizeof *w->found);
+                w->found[w->n_found++] = id;
+            }
+            if (!is_own) to->n_shared = w->n_found - to->first;
+        }
+        to->n = w->n_found - to->first;
+    }
+}
+
+/* The row of a node's frame in long_frames + 1; 0: none. */
+static uint32_t long_frame(const struct fp_project *s, const struct stack_walk *w, uint32_t at) {
+    return at || s->nodes[0].key ? w->long_of[fp_table_row(&s->model->stacks, at)[FP_STACK_FRAME]] : 0;
+}
+
 /* Adds a cost in sum `value`. */
 static int add(struct stack_walk *w, int64_t cost, int32_t value, int64_t *to) {
     if (!__builtin_add_overflow(*to, cost, to)) return 0;
@@ -51,7 +106,13 @@ static int enter(const struct fp_project *s, struct stack_walk *w, uint32_t at, 
     const uint32_t n_columns = w->n_columns;
     uint32_t n, key = s->nodes[at].key;
     const uint32_t *chain = fp_project_chain(s, at, &n);
-    for (uint32_t i = 0; i < n; i++) w->active[w->item[chain[i]]]++;
+    const uint32_t row = long_frame(s, w, at);
+    if (!row) {
+        for (uint32_t i = 0; i < n; i++) w->active[w->item[chain[i]]]++;
+    } else if (!w->long_frames[row - 1].active++) {
+        const struct long_frame *of = &w->long_frames[row - 1];
+        for (uint32_t i = 0; i < of->n_shared; i++) w->active[w->found[of->first + i]]++;
+    }
     fp_scratch_room(&w->total, &w->cap_depth, (uint64_t)depth + 1, n_columns * sizeof *w->total);
     int64_t *total = w->total + (size_t)depth * n_columns;
     memset(total, 0, n_columns * sizeof *total);
@@ -69,20 +130,33 @@ static int enter(const struct fp_project *s, struct stack_walk *w, uint32_t at, 
     return status;
 }
 
+/* Adds the total of each column to an item. */
+static int add_total(struct stack_walk *w, uint32_t id, const int64_t *total) {
+    int status = 0;
+    for (uint32_t k = 0; k < w->n_columns; k++) {
+        w->columns[k].to->seen[id] = 1;
+        status |= add(w, total[k], w->columns[k].value, &w->columns[k].to->inclusive[id]);
+    }
+    return status;
+}
+
 /* Adds a node's complete totals to its items, except those that are also further up on the stack. */
 static int leave(const struct fp_project *s, struct stack_walk *w, uint32_t at, uint32_t depth) {
     const uint32_t n_columns = w->n_columns;
     const int64_t *total = w->total + (size_t)depth * n_columns;
     uint32_t n;
-    const uint32_t *chain = fp_project_chain(s, at, &n);
+    const uint32_t *chain = fp_project_chain(s, at, &n), row = long_frame(s, w, at);
     int status = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t id = w->item[chain[i]];
-        if (--w->active[id]) continue;
-        for (uint32_t k = 0; k < n_columns; k++) {
-            w->columns[k].to->seen[id] = 1;
-            status |= add(w, total[k], w->columns[k].value, &w->columns[k].to->inclusive[id]);
-        }
+    if (!row) {
+        for (uint32_t i = 0; i < n; i++)
+            if (!--w->active[w->item[chain[i]]]) status |= add_total(w, w->item[chain[i]], total);
+    } else if (!--w->long_frames[row - 1].active) {
+        struct long_frame *of = &w->long_frames[row - 1];
+        of->is_seen = 1;
+        for (uint32_t i = 0; i < of->n_shared; i++)
+            if (!--w->active[w->found[of->first + i]]) status |= add_total(w, w->found[of->first + i], total);
+        for (uint32_t k = 0; k < n_columns; k++)
+            status |= add(w, total[k], w->columns[k].value, &w->sums[(size_t)(row - 1) * n_columns + k]);
     }
     for (uint32_t k = 0; at && k < n_columns; k++)
         status |= add(w, total[k], w->columns[k].value, &w->total[(size_t)(depth - 1) * n_columns + k]);
@@ -117,6 +191,17 @@ static int walk(const struct fp_project *s, struct stack_walk *w) {
     }
 }
 
+/* Adds the totals of long frames to their own items. */
+static int add_long(struct stack_walk *w) {
+    int status = 0;
+    for (uint32_t row = 0; row < w->n_long; row++) {
+        const struct long_frame *of = &w->long_frames[row];
+        for (uint32_t i = of->n_shared; of->is_seen && i < of->n; i++)
+            status |= add_total(w, w->found[of->first + i], w->sums + (size_t)row * w->n_columns);
+    }
+    return status;
+}
+
 int fp_top_stacks(struct fp_project *s, int by, const struct fp_top_column *columns, uint32_t n, int calls,
                   struct fp_table *places, struct fp_err *err) {
     struct stack_walk w = {.columns = columns, .n_columns = n, .calls = calls, .item = items(s, by, places)};
@@ -124,6 +209,7 @@ int fp_top_stacks(struct fp_project *s, int by, const struct fp_top_column *colu
     for (uint32_t i = 0; i < s->positions.n; i++)
         if (w.item[i] >= n_items) n_items = w.item[i] + 1;
     w.active = fp_scratch(n_items, sizeof *w.active);
+    find_long(s, &w, n_items);
     for (uint32_t k = 0; k < n; k++) {
         const int64_t last = columns[k].value > columns[k].second ? columns[k].value : columns[k].second;
         if (last >= s->n_values) return fp_unknown_id(err, "the column of a value", (uint32_t)last, s->n_values);
@@ -138,5 +224,6 @@ int fp_top_stacks(struct fp_project *s, int by, const struct fp_top_column *colu
         status = walk(s, &w);
         fp_project_fell(s, group);
     }
+    if (!status) status = add_long(&w);
     return status ? beyond(err, w.failed) : FP_DONE;
 }
