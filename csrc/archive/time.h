@@ -61,7 +61,7 @@ static inline uint32_t fp_archive_time_hash(uint32_t key, uint32_t history) {
 #define FP_TIME_NO_FUNCTION 0xfffffff0u /* + pool: the key of a row without a function */
 
 struct fp_archive_time_enc;
-struct fp_archive_time_enc *fp_archive_time_enc_new(void); /* NULL when memory ran out */
+struct fp_archive_time_enc *fp_archive_time_enc_new(void);
 void fp_archive_time_enc_free(struct fp_archive_time_enc *w);
 
 /* Encodes n times into three streams.  Row i is of thread[i] < n_threads.  key[i]

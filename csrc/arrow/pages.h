@@ -60,7 +60,7 @@ struct fp_arrow_pages {
 /* The rows that have a value. */
 uint32_t fp_arrow_count(const struct fp_arrow_rows *rows);
 
-/* NULL when memory ran out.  Caller owns. */
+/* Caller owns. */
 struct fp_arrow_pages *fp_arrow_pages_new(void);
 void fp_arrow_pages_free(struct fp_arrow_pages *p);
 

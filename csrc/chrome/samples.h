@@ -73,7 +73,7 @@ struct fp_chrome_samples_read {
     struct fp_json json; /* as it ended; has further counters */
 };
 
-/* Borrows the model.  NULL when memory ran out.  Caller owns. */
+/* Borrows the model.  Caller owns. */
 struct fp_chrome_samples_read *fp_chrome_samples_read_new(struct fp_model *model, int lenient);
 void fp_chrome_samples_read_free(struct fp_chrome_samples_read *r);
 

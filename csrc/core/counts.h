@@ -58,7 +58,7 @@ struct fp_counts {
     uint32_t cap_counts, cap_called, cap_taken, cap_mispredicted, cap_line_counts, cap_line_called;
 };
 
-/* Borrows the model.  NULL when memory ran out.  Caller owns. */
+/* Borrows the model.  Caller owns. */
 struct fp_counts *fp_counts_new(const struct fp_model *model);
 void fp_counts_free(struct fp_counts *c);
 

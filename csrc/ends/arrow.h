@@ -37,7 +37,7 @@ struct fp_ends_columns {
     uint32_t cap_columns;
 };
 
-/* NULL when memory ran out.  Caller owns. */
+/* Caller owns. */
 struct fp_ends_columns *fp_ends_columns_new(uint32_t cap);
 void fp_ends_columns_free(struct fp_ends_columns *c);
 
@@ -92,7 +92,7 @@ struct fp_ends_tables {
     uint32_t cap_chain, n_chain, n_left;
 };
 
-/* Borrows the model and adds the names of addresses to it.  NULL when memory ran out. */
+/* Borrows the model and adds the names of addresses to it. */
 struct fp_ends_tables *fp_ends_tables_new(struct fp_model *m);
 void fp_ends_tables_free(struct fp_ends_tables *t);
 

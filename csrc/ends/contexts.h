@@ -47,7 +47,6 @@ struct fp_contexts {
     struct fp_table rebuilt; /* in fp_contexts_shrink: the next `nodes` */
 };
 
-/* NULL when memory ran out. */
 struct fp_contexts *fp_contexts_new(void);
 void fp_contexts_free(struct fp_contexts *c);
 

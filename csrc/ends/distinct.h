@@ -10,7 +10,7 @@
 
 struct fp_distinct;
 
-/* All stacks that the model has.  NULL when memory ran out.  The caller owns it. */
+/* All stacks that the model has.  The caller owns it. */
 struct fp_distinct *fp_distinct_new(const struct fp_model *m);
 void fp_distinct_free(struct fp_distinct *d);
 

@@ -35,7 +35,7 @@ struct fp_groups {
     struct fp_groups_way stacks, lines;
 };
 
-/* Borrows the model.  NULL when memory ran out. */
+/* Borrows the model. */
 struct fp_groups *fp_groups_new(struct fp_model *model, const uint32_t *keys, uint32_t n_keys, int functions,
                                 int threads);
 void fp_groups_free(struct fp_groups *g);

@@ -48,7 +48,7 @@ struct fp_places {
     uint32_t at, end;
 };
 
-/* NULL when memory ran out.  Borrows the model. */
+/* Borrows the model. */
 struct fp_places *fp_places_new(struct fp_model *model, int by_address);
 void fp_places_free(struct fp_places *p);
 

@@ -98,7 +98,7 @@ struct fp_top_functions {
     uint32_t cap_found;
 };
 
-/* Functions are ids of `model` (borrowed).  NULL when memory ran out. */
+/* Functions are ids of `model` (borrowed). */
 struct fp_top_functions *fp_top_functions_new(struct fp_model *model);
 void fp_top_functions_free(struct fp_top_functions *f);
 

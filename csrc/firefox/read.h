@@ -185,7 +185,7 @@ struct fp_firefox_read {
     struct fp_firefox_in_rows rows;
 };
 
-/* Borrows the model.  NULL when memory ran out.  Caller owns. */
+/* Borrows the model.  Caller owns. */
 struct fp_firefox_read *fp_firefox_read_new(struct fp_model *model, int lenient);
 void fp_firefox_read_free(struct fp_firefox_read *r);
 

@@ -132,7 +132,7 @@ struct fp_firefox {
     struct fp_buf scratch;
 };
 
-/* Borrows the model.  NULL when memory ran out. */
+/* Borrows the model. */
 struct fp_firefox *fp_firefox_new(struct fp_model *model);
 void fp_firefox_free(struct fp_firefox *w);
 

@@ -76,7 +76,7 @@ struct fp_gperftools_reader {
     struct fp_gperftools_rows_state rows;
 };
 
-/* NULL when memory ran out.  Borrows the model; caller owns the reader. */
+/* Borrows the model; caller owns the reader. */
 struct fp_gperftools_reader *fp_gperftools_reader_new(struct fp_model *model, int lenient);
 void fp_gperftools_reader_free(struct fp_gperftools_reader *g);
 

@@ -21,7 +21,7 @@ struct fp_heapprofile {
     int32_t FP_COUNT(bad_end, "unreadable-rest");
 };
 
-/* Borrows the model.  NULL when memory ran out.  Caller owns. */
+/* Borrows the model.  Caller owns. */
 struct fp_heapprofile *fp_heapprofile_new(struct fp_model *model, int lenient);
 void fp_heapprofile_free(struct fp_heapprofile *h);
 

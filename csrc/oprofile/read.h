@@ -149,7 +149,7 @@ int fp_oprofile_end_group(struct fp_oprofile_reader *r, struct fp_oprofile_image
  * function of requested_image->symbols[requested_symbol] and call again. */
 int fp_oprofile_rows(struct fp_oprofile_reader *r, struct fp_batch *out, struct fp_err *err);
 
-/* An image of an object of the model.  NULL when memory ran out. */
+/* An image of an object of the model. */
 struct fp_oprofile_image *fp_oprofile_image_new(struct fp_model *m, uint32_t object, uint32_t whole);
 void fp_oprofile_image_free(struct fp_oprofile_image *image);
 

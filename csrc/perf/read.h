@@ -154,7 +154,7 @@ struct fp_perf_reader {
     struct fp_perf_waiting_samples deferred;
 };
 
-/* NULL when memory ran out.  Borrows the model; the caller owns the reader. */
+/* Borrows the model; the caller owns the reader. */
 struct fp_perf_reader *fp_perf_reader_new(struct fp_model *model);
 void fp_perf_reader_free(struct fp_perf_reader *r);
 

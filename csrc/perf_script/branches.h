@@ -54,7 +54,7 @@ struct fp_perf_script_branches {
     uint64_t next_place;   /* what decides what is there */
 };
 
-/* NULL when memory ran out.  Borrows the model; the caller owns the reader. */
+/* Borrows the model; the caller owns the reader. */
 struct fp_perf_script_branches *fp_perf_script_branches_new(struct fp_model *model);
 void fp_perf_script_branches_free(struct fp_perf_script_branches *r);
 

@@ -56,7 +56,7 @@ struct fp_pstats_reader {
     uint64_t rows;         /* so far */
 };
 
-/* Borrows the model.  NULL when memory ran out.  Caller owns. */
+/* Borrows the model.  Caller owns. */
 struct fp_pstats_reader *fp_pstats_reader_new(struct fp_model *model, int lenient);
 void fp_pstats_reader_free(struct fp_pstats_reader *r);
 

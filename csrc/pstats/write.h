@@ -65,7 +65,7 @@ struct fp_pstats_writer {
     uint32_t n_refs;
 };
 
-/* Borrows the model.  NULL when memory ran out.  Caller owns. */
+/* Borrows the model.  Caller owns. */
 struct fp_pstats_writer *fp_pstats_writer_new(struct fp_model *model);
 void fp_pstats_writer_free(struct fp_pstats_writer *w);
 

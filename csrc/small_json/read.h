@@ -45,7 +45,7 @@ struct fp_small_json {
     int32_t FP_COUNT(bad_end, "unreadable-rest");
 };
 
-/* Borrows the model.  NULL when memory ran out.  Caller owns. */
+/* Borrows the model.  Caller owns. */
 struct fp_small_json *fp_small_json_new(struct fp_model *model, int format, int lenient);
 void fp_small_json_free(struct fp_small_json *s);
 

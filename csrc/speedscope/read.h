@@ -59,7 +59,7 @@ struct fp_speedscope_read {
     struct fp_speedscope_text exporter, title;
 };
 
-/* Borrows the model.  NULL when memory ran out.  Caller owns. */
+/* Borrows the model.  Caller owns. */
 struct fp_speedscope_read *fp_speedscope_read_new(struct fp_model *model, int lenient);
 void fp_speedscope_read_free(struct fp_speedscope_read *r);
 

@@ -72,7 +72,7 @@ struct fp_speedscope {
     int32_t begun;
 };
 
-/* Borrows the model.  NULL when memory ran out.  Caller owns. */
+/* Borrows the model.  Caller owns. */
 struct fp_speedscope *fp_speedscope_new(struct fp_model *model);
 void fp_speedscope_free(struct fp_speedscope *w);
 

@@ -143,7 +143,7 @@ struct fp_unwind; /* caches rules by address; not thread-safe */
 
 enum { FP_UNWIND_BY_FRAME_POINTERS = 1 }; /* where no table covers an address */
 
-/* An unwinder for the stacks of a machine (e_machine).  NULL when memory ran out or the machine is unknown. */
+/* An unwinder for the stacks of a machine (e_machine).  NULL if the machine is unknown. */
 struct fp_unwind *fp_unwind_new(uint32_t machine, uint32_t flags);
 void fp_unwind_free(struct fp_unwind *u);
 

@@ -194,7 +194,7 @@ struct fp_trace_event_read {
     struct fp_trace_event_lanes lanes;
 };
 
-/* Borrows the model.  NULL when memory ran out.  Caller owns. */
+/* Borrows the model.  Caller owns. */
 struct fp_trace_event_read *fp_trace_event_read_new(struct fp_model *model, int lenient, int by_time);
 void fp_trace_event_read_free(struct fp_trace_event_read *r);
 

@@ -49,7 +49,7 @@ struct fp_trace_event_write {
     uint32_t n_args; /* of the last row */
 };
 
-/* Borrows the model.  NULL when memory ran out.  Caller owns. */
+/* Borrows the model.  Caller owns. */
 struct fp_trace_event_write *fp_trace_event_write_new(const struct fp_model *model);
 void fp_trace_event_write_free(struct fp_trace_event_write *w);
 

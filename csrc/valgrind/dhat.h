@@ -47,7 +47,7 @@ struct fp_dhat {
     uint32_t columns[FP_DHAT_VALUES], n_columns;
 };
 
-/* Borrows the model; the caller owns the reader.  NULL when memory ran out. */
+/* Borrows the model; the caller owns the reader. */
 struct fp_dhat *fp_dhat_new(struct fp_model *model, int lenient);
 void fp_dhat_free(struct fp_dhat *d);
 

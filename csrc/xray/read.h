@@ -67,8 +67,7 @@ struct fp_xray {
     struct fp_xray_profile *profile;
 };
 
-/* A decoder that adds threads and functions to `model` (borrowed).
- * NULL when memory ran out.  Caller owns. */
+/* A decoder that adds threads and functions to `model` (borrowed).  Caller owns. */
 struct fp_xray *fp_xray_new(struct fp_model *model, int lenient);
 void fp_xray_free(struct fp_xray *x);
 
@@ -172,7 +171,7 @@ uint32_t fp_xray_firsts(const struct fp_xray_piece *piece, uint32_t *next, uint3
                         uint32_t *firsts);
 
 /* A decoder for a share of the log of `x`, with the names defined so far; its feed appends to `out`.  It does not read
- * the model.  NULL when memory ran out.  Caller owns; borrows `shares`, `awaited` and `out`. */
+ * the model.  Caller owns; borrows `shares`, `awaited` and `out`. */
 struct fp_xray_share *fp_xray_share_new(const struct fp_xray *x, uint32_t share, const struct fp_shares *shares,
                                         uint64_t *awaited, struct fp_batch *out);
 void fp_xray_share_free(struct fp_xray_share *s);

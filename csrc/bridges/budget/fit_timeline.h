@@ -70,7 +70,7 @@ struct fp_fit_timeline {
     struct fp_batch *out; /* the destination of rows; NULL: their group */
 };
 
-/* With FP_FIT_TIMELINE_ALL the only group exists from the beginning.  NULL when memory ran out. */
+/* With FP_FIT_TIMELINE_ALL the only group exists from the beginning. */
 struct fp_fit_timeline *fp_fit_timeline_new(const struct fp_model *model, int by, uint64_t slice_ns);
 void fp_fit_timeline_free(struct fp_fit_timeline *f);
 

@@ -68,7 +68,7 @@ struct fp_estimate {
     struct fp_estimate_rows *rows;
 };
 
-/* Ids of the batches are those of `model` (borrowed).  NULL when memory ran out. */
+/* Ids of the batches are those of `model` (borrowed). */
 struct fp_estimate *fp_estimate_new(struct fp_model *model, uint32_t by, double prune);
 void fp_estimate_free(struct fp_estimate *e);
 

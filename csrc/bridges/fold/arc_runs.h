@@ -68,7 +68,7 @@ struct fp_arc_sums {
     uint32_t n_used, next;   /* `next`: index in `used` of the next sum */
 };
 
-/* NULL when memory ran out.  Caller owns. */
+/* Caller owns. */
 struct fp_arc_sums *fp_arc_sums_new(uint32_t n_functions);
 void fp_arc_sums_free(struct fp_arc_sums *s);
 

@@ -149,7 +149,7 @@ struct fp_fold {
     uint32_t next_group, at, depth; /* the last node pulled */
 };
 
-/* Functions and threads are ids of `model` (borrowed).  NULL when memory ran out. */
+/* Functions and threads are ids of `model` (borrowed). */
 struct fp_fold *fp_fold_new(struct fp_model *model, int into, int by);
 void fp_fold_free(struct fp_fold *f);
 
@@ -265,8 +265,8 @@ struct fp_fold_tree {
     uint32_t thread, label; /* of the current group */
 };
 
-/* Runs start empty, to be refilled first.  fp_fold_link must have been called since the last batch.  Borrows the fold.
- * NULL when memory ran out. */
+/* Runs start empty, to be refilled first.  fp_fold_link must have been called since the last batch.  Borrows the
+ * fold. */
 struct fp_fold_tree *fp_fold_tree_new(struct fp_fold *f, uint32_t n_runs);
 void fp_fold_tree_free(struct fp_fold_tree *t);
 

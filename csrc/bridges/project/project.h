@@ -85,7 +85,7 @@ struct fp_project {
     struct fp_buf name; /* scratch */
 };
 
-/* Ids of the batches are those of `model` (borrowed).  NULL when memory ran out. */
+/* Ids of the batches are those of `model` (borrowed). */
 struct fp_project *fp_project_new(struct fp_model *model, int per_thread, int inline_calls);
 void fp_project_free(struct fp_project *s);
 

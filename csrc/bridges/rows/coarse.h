@@ -29,7 +29,7 @@ struct fp_coarse {
     uint32_t cap;
 };
 
-/* Borrows the model and adds functions to it.  NULL when memory ran out. */
+/* Borrows the model and adds functions to it. */
 struct fp_coarse *fp_coarse_new(struct fp_model *model, uint32_t by);
 void fp_coarse_free(struct fp_coarse *c);
 

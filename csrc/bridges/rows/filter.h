@@ -42,7 +42,7 @@ struct fp_filter {
     uint32_t *path, n_path, cap_path; /* names, as strings of the model */
 };
 
-/* The model is borrowed.  NULL when memory ran out. */
+/* The model is borrowed. */
 struct fp_filter *fp_filter_new(struct fp_model *model, int by);
 void fp_filter_free(struct fp_filter *f);
 

@@ -32,7 +32,7 @@ struct fp_focus {
     struct fp_buf scratch;
 };
 
-/* The model is borrowed.  NULL when memory ran out. */
+/* The model is borrowed. */
 struct fp_focus *fp_focus_new(struct fp_model *model);
 void fp_focus_free(struct fp_focus *f);
 

@@ -20,8 +20,7 @@ struct fp_label_rows {
     uint32_t cap_kept;
 };
 
-/* `given`: n pairs of key and text, strings of the model, whose keys are distinct.  Borrows the model.  NULL when
- * memory ran out. */
+/* `given`: n pairs of key and text, strings of the model, whose keys are distinct.  Borrows the model. */
 struct fp_label_rows *fp_label_rows_new(struct fp_model *model, const uint32_t *given, uint32_t n);
 void fp_label_rows_free(struct fp_label_rows *l);
 

@@ -21,7 +21,7 @@ struct fp_leaves {
     uint32_t n_known, n_emptied;
 };
 
-/* Borrows the model.  NULL when memory ran out.  Caller owns. */
+/* Borrows the model.  Caller owns. */
 struct fp_leaves *fp_leaves_new(struct fp_model *model);
 void fp_leaves_free(struct fp_leaves *l);
 

@@ -29,7 +29,7 @@ struct fp_limit_depth {
     uint32_t n_known, n_emptied;
 };
 
-/* Borrows the model.  NULL when memory ran out.  Caller owns. */
+/* Borrows the model.  Caller owns. */
 struct fp_limit_depth *fp_limit_depth_new(struct fp_model *model, uint64_t limit);
 void fp_limit_depth_free(struct fp_limit_depth *s);
 

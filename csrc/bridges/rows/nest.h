@@ -22,7 +22,6 @@ struct fp_nest {
     struct fp_open *open;           /* bridges/rows/open_calls.h */
 };
 
-/* NULL when memory ran out. */
 struct fp_nest *fp_nest_new(void);
 void fp_nest_free(struct fp_nest *n);
 

@@ -39,7 +39,7 @@ struct fp_pair {
     struct fp_table rows; /* in fp_pair_same: object, file, name of functions that may be equal */
 };
 
-/* The model is borrowed.  NULL when memory ran out. */
+/* The model is borrowed. */
 struct fp_pair *fp_pair_new(struct fp_model *model);
 void fp_pair_free(struct fp_pair *p);
 

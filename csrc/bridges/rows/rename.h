@@ -29,7 +29,7 @@ struct fp_rename {
     struct fp_remap *ids;
 };
 
-/* The model is borrowed.  NULL when memory ran out. */
+/* The model is borrowed. */
 struct fp_rename *fp_rename_new(struct fp_model *model, int what);
 void fp_rename_free(struct fp_rename *r);
 

@@ -31,7 +31,7 @@ struct fp_restack {
     uint32_t n_ahead;        /* n_chains at the last batch */
 };
 
-/* The model is borrowed.  NULL when memory ran out. */
+/* The model is borrowed. */
 struct fp_restack *fp_restack_new(struct fp_model *model);
 void fp_restack_free(struct fp_restack *r);
 

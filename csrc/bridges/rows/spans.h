@@ -32,7 +32,7 @@ struct fp_spans {
     struct fp_open *open; /* bridges/rows/open_calls.h */
 };
 
-/* Room for `room` >= 2 calls.  The model is borrowed.  NULL when memory ran out. */
+/* Room for `room` >= 2 calls.  The model is borrowed. */
 struct fp_spans *fp_spans_new(const struct fp_model *model, uint32_t room);
 void fp_spans_free(struct fp_spans *s);
 

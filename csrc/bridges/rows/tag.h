@@ -18,7 +18,7 @@ struct fp_tag {
     int by_thread;
 };
 
-/* Keys are threads, or label chains.  Borrows the model.  NULL when memory ran out. */
+/* Keys are threads, or label chains.  Borrows the model. */
 struct fp_tag *fp_tag_new(struct fp_model *model, int by_thread);
 void fp_tag_free(struct fp_tag *t);
 

@@ -18,7 +18,6 @@ struct fp_unnamed {
     uint32_t cap_mappings, cap_ends, cap_frames, cap_addresses, cap_callers, cap_groups;
 };
 
-/* NULL when memory ran out. */
 struct fp_unnamed *fp_unnamed_new(void);
 void fp_unnamed_free(struct fp_unnamed *u);
 

@@ -55,8 +55,7 @@ struct fp_aggregate {
     struct fp_aggregate_private *its;
 };
 
-/* NULL when memory ran out.  Borrows the model; FP_AGGREGATE_LINES adds to its
- * functions. */
+/* Borrows the model; FP_AGGREGATE_LINES adds to its functions. */
 struct fp_aggregate *fp_aggregate_new(struct fp_model *model, uint32_t mode);
 void fp_aggregate_free(struct fp_aggregate *a);
 

@@ -21,7 +21,7 @@ struct fp_in_time {
     struct fp_buf record;
 };
 
-/* NULL when memory ran out.  Caller owns. */
+/* Caller owns. */
 struct fp_in_time *fp_in_time_new(void);
 void fp_in_time_free(struct fp_in_time *s);
 

@@ -18,7 +18,6 @@ struct fp_scale {
     uint32_t n_rest;
 };
 
-/* NULL when memory ran out. */
 struct fp_scale *fp_scale_new(int64_t up, int64_t down);
 void fp_scale_free(struct fp_scale *s);
 

@@ -61,7 +61,7 @@ struct fp_sum {
     uint32_t cap_labels, cap_threads;
 };
 
-/* Borrows the model.  NULL when memory ran out.  Caller owns. */
+/* Borrows the model.  Caller owns. */
 struct fp_sum *fp_sum_new(struct fp_model *model);
 void fp_sum_free(struct fp_sum *s);
 

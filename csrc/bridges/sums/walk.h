@@ -64,7 +64,7 @@ struct fp_walk {
     uint32_t has_sum, has_rest; /* of a row: more may be added; not all was given */
 };
 
-/* A merge of n_runs walks, whose runs start empty, to be refilled first.  NULL when memory ran out.  Caller owns. */
+/* A merge of n_runs walks, whose runs start empty, to be refilled first.  Caller owns. */
 struct fp_walk *fp_walk_new(uint32_t n_runs, uint32_t n_values);
 void fp_walk_free(struct fp_walk *w);
 
