@@ -16,6 +16,7 @@ import fastprof
 from fastprof import formats
 from fastprof.core.errors import FormatError, UnrecognizedError
 from fastprof.core.source import Source
+from fastprof.formats.gpu_sqlite import database
 from tests.support import gpu_sqlite
 from tests.support.gpu_sqlite import GLOBAL, NSYS, NSYS_ROWS, PID, RPD, RPD_ROWS, TID, UUID, made, nsys, rocpd, rpd
 from tests.support.paths import CORPUS
@@ -171,6 +172,18 @@ def test_pages_that_are_damaged() -> None:
     assert fastprof.info(bytes(data), lenient=True).losses == {"unreadable-rest": 1}
     with pytest.raises(FormatError):
         fastprof.info(nsys()[:3000])
+
+
+def test_a_length_that_sqlite_cannot_allocate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite reports that memory is out: the file is damaged, unless it really is."""
+    data = bytearray((CORPUS / "gpu-sqlite" / "good" / "nsys.sqlite").read_bytes())
+    data[8328:8337] = b"\xff" * 9  # the size of a row in the table of tables
+    with pytest.raises(FormatError, match="has a length that SQLite cannot allocate") as caught:
+        fastprof.info(bytes(data), from_="gpu-sqlite")
+    assert caught.value.offset == 0  # of the table of tables
+    monkeypatch.setattr(database, "_NEEDED", 1 << 60)
+    with pytest.raises(MemoryError):
+        fastprof.info(bytes(data), from_="gpu-sqlite")
 
 
 def test_pages_that_are_linked_again_and_again() -> None:

@@ -6,6 +6,7 @@ import re
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from urllib.parse import quote
 
@@ -15,6 +16,7 @@ from fastprof.core.streams import temporary_failed
 
 _MOST = 64 << 20  # bytes of a text
 _CACHE = -2000  # KiB
+_NEEDED = 2 * _MOST  # bytes, more than SQLite takes
 _ORDINARY = re.compile(r"CREATE TABLE\b", re.IGNORECASE)
 
 
@@ -59,9 +61,21 @@ def copy_of(source: Source) -> Any:
     return copy
 
 
+@contextmanager
+def _asking() -> Iterator[None]:
+    """SQLite also reports that memory is out if a length in the file is too large for it.  Errors: MemoryError only
+    if there is no memory for what it may take."""
+    try:
+        yield
+    except MemoryError:
+        bytes(_NEEDED)
+        raise sqlite3.DatabaseError("has a length that SQLite cannot allocate") from None
+
+
 class Database:
     """The tables of the file at `path`, whose content `source` has, too.  Errors: sqlite3.Error."""
 
+    @_asking()
     def __init__(self, source: Source, path: str) -> None:
         self._most_rows = source.size or 0
         self._db = sqlite3.connect(f"file:{quote(path)}?mode=ro&immutable=1", uri=True, check_same_thread=False)
@@ -89,10 +103,11 @@ class Database:
 
     def select(self, table: str, *columns: str) -> Iterator[tuple[Any, ...]]:
         """The rows, in the table's order; texts are bytes.  Rows are counted: pages may be linked again and again."""
-        rows = self._db.execute(f"SELECT {', '.join(map(_quoted, columns))} FROM {_quoted(table)}")
-        yield from islice(rows, self._most_rows)
-        if next(rows, None) is not None:
-            raise sqlite3.DatabaseError("has more rows than the file has bytes")
+        with _asking():
+            rows = self._db.execute(f"SELECT {', '.join(map(_quoted, columns))} FROM {_quoted(table)}")
+            yield from islice(rows, self._most_rows)
+            if next(rows, None) is not None:
+                raise sqlite3.DatabaseError("has more rows than the file has bytes")
 
     def mapped(self, table: str, key: str, *columns: str) -> dict[Any, Any]:
         """The first of the columns that the table has, by key; {} without the table."""
@@ -110,6 +125,7 @@ class Database:
             return lambda id: text(found.get(id)) if isinstance(id, int) else text(id)
         query = f"SELECT {_quoted(there[0])} FROM {_quoted(table)} WHERE {_quoted(key)} = ?"
 
+        @_asking()
         def of(id: object) -> bytes:
             row = self._db.execute(query, (id,)).fetchone() if isinstance(id, int) else (id,)
             return text(row[0]) if row else b""
