@@ -41,11 +41,9 @@ _LEAST_NAME = 12  # columns of a callee
 def add_arguments(parser: Parser) -> None:
     parser.add_inputs("input", nargs=None)
     parser.add_argument("files", nargs="*", metavar="FILE", help="a source file, or the end of its path")
-    arguments.add_input(parser)
-    arguments.add_keep_going(parser)
+    arguments.add_input(parser, keep_going=True)
     arguments.add_log(parser, json="print JSON")
-    arguments.add_screen(parser)
-    arguments.add_budget(parser)
+    arguments.add_printed(parser, table=False)
     arguments.add_options(parser, options())
     parser.set_defaults(more="files")
 

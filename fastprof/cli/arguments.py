@@ -146,35 +146,45 @@ def keywords(args: argparse.Namespace, options: Known) -> dict[str, Any]:
     return {**own, "progress": Progress(args.quiet), **given(args, options)}
 
 
-def add_input(parser: argparse.ArgumentParser) -> None:
+def add_input(parser: argparse.ArgumentParser, *, names: bool = False, keep_going: bool = False) -> None:
+    """`names`: also --files0-from."""
     group = heading_of(parser, "input")
     group.add_argument(
         "-f", "--from", dest="from_", metavar="FORMAT", help="input format (default: detected from the content)"
     )
+    if names:
+        add_names(parser)
+    if keep_going:
+        group.add_argument("--keep-going", action="store_true", help="skip inputs that cannot be read; exit code 3")
 
 
-def add_keep_going(parser: argparse.ArgumentParser) -> None:
-    heading_of(parser, "input").add_argument(
-        "--keep-going", action="store_true", help="skip inputs that cannot be read; exit code 3"
-    )
+def add_names(parser: argparse.ArgumentParser) -> None:
+    help = "also read NUL-terminated input names from FILE"
+    heading_of(parser, "input").add_argument("--files0-from", metavar="FILE", help=help)
+
+
+def add_file(parser: argparse.ArgumentParser, help: str, metavar: str = "OUTPUT", **given: Any) -> None:
+    """-o, which `help` describes."""
+    heading_of(parser, "output").add_argument("-o", "--output", metavar=metavar, help=help, **given)
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
+    add_file(parser, "output file (default: standard output)", default="-")
     group = heading_of(parser, "output")
-    group.add_argument("-o", "--output", default="-", metavar="OUTPUT", help="output file (default: standard output)")
     group.add_argument("-t", "--to", metavar="FORMAT", help="output format (default: by the suffix of OUTPUT)")
 
 
-def add_screen(parser: argparse.ArgumentParser) -> None:
+def add_printed(parser: argparse.ArgumentParser, *, table: bool = True) -> None:
+    """What a printed answer looks like, and how long it is.  `table`: also --csv and --markdown."""
     group = heading_of(parser, "output")
-    group.add_argument(
-        "--width",
-        type=_width,
-        metavar="N",
-        help="width of the text in columns, or none for no limit",
-    )
+    if table:
+        group.add_argument("--csv", action="store_true", help="print CSV with exact figures")
+        group.add_argument("--markdown", action="store_true", help="print Markdown, for issues and logs")
+    help = "width of the text in columns, or none for no limit"
+    group.add_argument("--width", type=_width, metavar="N", help=help)
     words = ("auto", "always", "never")
     group.add_argument("--color", choices=words, default="auto", metavar="WHEN", help="auto, always or never")
+    add_budget(parser)
 
 
 def add_budget(parser: argparse.ArgumentParser) -> None:
@@ -192,13 +202,6 @@ def _tokens(text: str) -> int:
     if not 200 <= number <= 1 << 24:
         raise wrong(f"{text!r:.80} is not a number of tokens from 200 to {1 << 24:,}")
     return number
-
-
-def add_table(parser: argparse.ArgumentParser) -> None:
-    """--csv and --markdown."""
-    group = heading_of(parser, "output")
-    group.add_argument("--csv", action="store_true", help="print CSV with exact figures")
-    group.add_argument("--markdown", action="store_true", help="print Markdown, for issues and logs")
 
 
 # Suffixes of outputs that are tables, and the flags that print the same.

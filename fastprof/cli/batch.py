@@ -109,8 +109,8 @@ def _add_convert(actions: Any) -> None:
     )
     _add_inputs(convert)
     arguments.add_input(convert)
+    arguments.add_file(convert, "output folder; created if missing", "OUTDIR", required=True)
     output = arguments.heading_of(convert, "output")
-    output.add_argument("-o", "--output", required=True, metavar="OUTDIR", help="output folder; created if missing")
     output.add_argument("-t", "--to", required=True, metavar="FORMAT", help="output format")
     arguments.add_log(convert, of_files=True)
     arguments.add_options(convert, batch.options())
@@ -143,9 +143,7 @@ def _add_archive(actions: Any) -> None:
     )
     _add_inputs(archive)
     arguments.add_input(archive)
-    arguments.heading_of(archive, "output").add_argument(
-        "-o", "--output", required=True, metavar="STORE", help="the archive; created if missing"
-    )
+    arguments.add_file(archive, "the archive; created if missing", "STORE", required=True)
     arguments.add_log(archive, of_files=True)
     arguments.add_options(archive, archive_options())
 
@@ -160,13 +158,10 @@ def _add_plan(actions: Any) -> None:
         _PLAN_EXAMPLES,
     )
     _add_inputs(plan)
-    arguments.heading_of(plan, "output").add_argument(
-        "-o", "--output", required=True, metavar="PLAN", help="file to write"
-    )
-    arguments.heading_of(plan, "output").add_argument("-q", "--quiet", action="store_true", help="suppress the summary")
-    arguments.heading_of(plan, "output").add_argument(
-        "--json", action="store_true", help="print the summary as JSON on stderr"
-    )
+    arguments.add_file(plan, "file to write", "PLAN", required=True)
+    output = arguments.heading_of(plan, "output")
+    output.add_argument("-q", "--quiet", action="store_true", help="suppress the summary")
+    output.add_argument("--json", action="store_true", help="print the summary as JSON on stderr")
     arguments.add_options(plan, batch.FINDING)
 
 
@@ -184,11 +179,7 @@ def _add_status(actions: Any) -> None:
 
 def _add_inputs(parser: Parser) -> None:
     parser.add_argument("inputs", nargs="*", metavar="INPUT", help="a file, or a directory (all files below it)")
-    arguments.heading_of(parser, "input").add_argument(
-        "--files0-from",
-        metavar="FILE",
-        help="also read NUL-terminated input names from FILE",
-    )
+    arguments.add_names(parser)
     parser.set_defaults(more="inputs")
 
 

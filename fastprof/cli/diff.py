@@ -49,13 +49,10 @@ FAILED = 4  # exit code of --fail-over
 def add_arguments(parser: Parser) -> None:
     parser.add_inputs(metavar="OLD NEW", help="OLD NEW (- for standard input), or OLD ... -- NEW ...")
     parser.set_defaults(more="inputs")
-    arguments.add_input(parser)
-    arguments.add_keep_going(parser)
+    arguments.add_input(parser, keep_going=True)
     arguments.add_output(parser)
     arguments.add_log(parser, json="print JSON; with -o, the summary as JSON on stderr")
-    arguments.add_table(parser)
-    arguments.add_screen(parser)
-    arguments.add_budget(parser)
+    arguments.add_printed(parser)
     arguments.add_options(parser, options())
 
 

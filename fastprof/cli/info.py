@@ -173,8 +173,7 @@ def _flat(label: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 def add_arguments(parser: Parser) -> None:
     parser.add_inputs(help="a file, a folder, STORE:NAME, or - for stdin")
-    arguments.add_input(parser)
-    arguments.add_keep_going(parser)
+    arguments.add_input(parser, keep_going=True)
     arguments.add_log(parser, json="print JSON")
     arguments.add_budget(parser)
     arguments.add_options(parser, plan.reading_options)

@@ -27,14 +27,7 @@ examples:
 
 def add_arguments(parser: Parser) -> None:
     parser.add_inputs(nargs="*")
-    arguments.add_input(parser)
-    group = arguments.heading_of(parser, "input")
-    group.add_argument(
-        "--files0-from",
-        metavar="FILE",
-        help="also read NUL-terminated input names from FILE",
-    )
-    arguments.add_keep_going(parser)
+    arguments.add_input(parser, names=True, keep_going=True)
     arguments.add_output(parser)
     arguments.add_log(parser)
     arguments.add_options(parser, options())

@@ -31,17 +31,9 @@ examples:
 
 def add_arguments(parser: Parser) -> None:
     parser.add_inputs(help="a file, a directory, or -; two are compared, or several added up")
-    arguments.add_input(parser)
-    arguments.add_keep_going(parser)
-    group = arguments.heading_of(parser, "output")
-    group.add_argument(
-        "-o",
-        "--output",
-        default="-",
-        metavar="OUTPUT",
-        help="page to write, NAME.svg for the flame graph alone, or graph.svg for the call graph "
-        "(default: standard output)",
-    )
+    arguments.add_input(parser, keep_going=True)
+    pages = "page to write, NAME.svg for the flame graph alone, or graph.svg for the call graph"
+    arguments.add_file(parser, f"{pages} (default: standard output)", default="-")
     arguments.add_log(parser)
     arguments.add_options(parser, options())
 

@@ -49,8 +49,7 @@ examples:
 def add_arguments(parser: Parser) -> None:
     parser.add_inputs("input", metavar="FILE", help="a file, a folder, STORE:NAME, or - for stdin")
     parser.add_argument("query", metavar="QUERY", help="the SQL query")
-    arguments.add_input(parser)
-    arguments.add_keep_going(parser)
+    arguments.add_input(parser, keep_going=True)
     group = arguments.heading_of(parser, "output")
     group.add_argument("-q", "--quiet", action="store_true", help="suppress the summary")
     form = group.add_mutually_exclusive_group()

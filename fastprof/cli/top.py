@@ -45,18 +45,11 @@ examples:
 
 def add_arguments(parser: Parser) -> None:
     parser.add_inputs()
-    arguments.add_input(parser)
-    arguments.add_keep_going(parser)
+    arguments.add_input(parser, keep_going=True)
     arguments.add_log(parser, json="print JSON")
-    arguments.heading_of(parser, "output").add_argument(
-        "-o",
-        "--output",
-        metavar="OUTPUT",
-        help="write the table to a file: text, or .md, .csv, .json; --matrix also to .html, .arrows, .parquet",
-    )
-    arguments.add_table(parser)
-    arguments.add_screen(parser)
-    arguments.add_budget(parser)
+    help = "write the table to a file: text, or .md, .csv, .json; --matrix also to .html, .arrows, .parquet"
+    arguments.add_file(parser, help)
+    arguments.add_printed(parser)
     arguments.add_options(parser, options, OPTIONS)
 
 

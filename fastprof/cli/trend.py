@@ -45,18 +45,11 @@ _PATH = 160  # characters of a call path where the screen has no width
 
 def add_arguments(parser: Parser) -> None:
     parser.add_inputs(help="a file, a directory, a store, or - for standard input")
-    arguments.add_input(parser)
-    arguments.add_keep_going(parser)
+    arguments.add_input(parser, keep_going=True)
     arguments.add_log(parser, json="print JSON")
-    arguments.heading_of(parser, "output").add_argument(
-        "-o",
-        "--output",
-        metavar="OUTPUT",
-        help="write a page (.html), the table (text, .md, .csv, .json) or series (.parquet, .arrows)",
-    )
-    arguments.add_table(parser)
-    arguments.add_screen(parser)
-    arguments.add_budget(parser)
+    help = "write a page (.html), the table (text, .md, .csv, .json) or series (.parquet, .arrows)"
+    arguments.add_file(parser, help)
+    arguments.add_printed(parser)
     arguments.add_options(parser, options())
 
 
