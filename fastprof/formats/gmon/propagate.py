@@ -5,43 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
+from fastprof.core.cycles import cycles
+
 Arc = tuple[int, int]
-
-
-def cycles(arcs: Mapping[Arc, int]) -> dict[int, int]:
-    """Each function's cycle, of functions that call each other; numbers of callees come before those of callers.
-
-    Without recursion, as chains of calls may be long.  Source: Tarjan's algorithm.
-    """
-    callees = defaultdict[int, list[int]](list)
-    for caller, callee in arcs:
-        callees[caller].append(callee)
-    order, low, found = dict[int, int](), dict[int, int](), dict[int, int]()
-    stack, n = list[int](), 0
-    for root in [function for arc in arcs for function in arc]:
-        work = [] if root in order else [(root, iter(callees[root]))]
-        for at, _ in work:
-            order[at] = low[at] = len(order)
-            stack.append(at)
-        while work:
-            at, rest = work[-1]
-            for callee in rest:
-                if callee not in order:
-                    order[callee] = low[callee] = len(order)
-                    stack.append(callee)
-                    work.append((callee, iter(callees[callee])))
-                    break
-                if callee not in found:
-                    low[at] = min(low[at], order[callee])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[at])
-                if low[at] == order[at]:
-                    while at not in found:
-                        found[stack.pop()] = n
-                    n += 1
-    return found
 
 
 def inclusive(own: Mapping[int, int], arcs: Mapping[Arc, int]) -> dict[Arc, int]:
@@ -49,7 +15,10 @@ def inclusive(own: Mapping[int, int], arcs: Mapping[Arc, int]) -> dict[Arc, int]
 
     Calls within a cycle pass no time, and so do those of a function to itself.
     """
-    of = cycles(arcs)
+    callees = {function: list[int]() for arc in arcs for function in arc}
+    for caller, callee in arcs:
+        callees[caller].append(callee)
+    of = cycles(callees)
     into, times = defaultdict[int, list[Arc]](list), defaultdict[int, int](int)
     for function, time in own.items():
         if function in of:

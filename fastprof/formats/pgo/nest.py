@@ -16,6 +16,7 @@ record.  Functions are taken callers first, so that it is known then what is lef
 from __future__ import annotations
 
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.cycles import cycles
 from fastprof.formats.pgo.levels import Level, Location
 
 if TYPE_CHECKING:
@@ -28,41 +29,6 @@ _INLINED = 5  # inlined functions for each small one that is called: up to 4 at 
 _DEEPEST = 12
 _MOST_LEVELS = 1 << 16  # of all functions; after that nothing more is nested
 _LEAST = 1e-6  # of all counts; rarer calls stay calls
-
-
-def _components(edges: dict[Spot, list[Spot]]) -> dict[Spot, int]:
-    """The strongly connected component of each function, numbered callees first (Tarjan's algorithm, without
-    recursion)."""
-    component: dict[Spot, int] = {}
-    index: dict[Spot, int] = {}
-    low: dict[Spot, int] = {}
-    stack: list[Spot] = []
-    n = 0
-    for root in edges:
-        if root in index:
-            continue
-        work = [(root, iter(edges[root]))]
-        index[root] = low[root] = len(index)
-        stack.append(root)
-        while work:
-            at, rest = work[-1]
-            for to in rest:
-                if to not in index:
-                    index[to] = low[to] = len(index)
-                    stack.append(to)
-                    work.append((to, iter(edges[to])))
-                    break
-                if to not in component:
-                    low[at] = min(low[at], index[to])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[at])
-                if low[at] == index[at]:
-                    while at not in component:
-                        component[stack.pop()] = n
-                    n += 1
-    return component
 
 
 class _Nesting:
@@ -80,7 +46,7 @@ class _Nesting:
             if site.callee in small and id(site.caller) in owner:
                 edges[owner[id(site.caller)]].append(site.callee)
                 self._sites.setdefault(id(site.caller), []).append(site)
-        component = _components(edges)
+        component = cycles(edges)
         for level, sites in self._sites.items():
             self._sites[level] = [site for site in sites if component[site.callee] != component[owner[level]]]
         self.order = sorted(functions, key=lambda spot: (-component[spot], spot))  # callers first
