@@ -7,7 +7,7 @@ from fastprof.chrome.threads import ThreadNames
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import fp_batch, fp_err, fp_json, fp_window
 from fastprof.core.c_memory import owned
-from fastprof.core.errors import FormatError, check
+from fastprof.core.errors import check
 from fastprof.core.log import Log
 from fastprof.core.model import MAX_VALUE_TYPES, Part, ValueType
 from fastprof.core.native import NativeReader
@@ -62,7 +62,7 @@ class SamplesReader(NativeReader):
         names = [model.string(r.types.words[2 * i]).decode("utf-8", "replace") for i in range(1, r.types.n)]
         if len(names) > MAX_VALUE_TYPES:
             detail = f"samples have {len(names):,} names, expected up to {MAX_VALUE_TYPES:,}"
-            raise FormatError(self.source.name, self.format, detail)
+            raise self.damaged(detail)
         if r.n_sampled or not names:
             r.part = self._add([ValueType("samples", "count"), ValueType("time", "nanoseconds")])
         if names:

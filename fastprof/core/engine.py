@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from fastprof.core.c_memory import enough, owned
-from fastprof.core.errors import FastprofError, FormatError, check, check_sums
+from fastprof.core.errors import CanBeDamaged, FastprofError, check, check_sums
 from fastprof.core.loaded import loaded
 from fastprof.core.log import Log
 from fastprof.core.messages import Message, joined
@@ -187,7 +187,7 @@ class Encoded(Batch):
         raise NotImplementedError
 
 
-class Reader(Input):
+class Reader(Input, CanBeDamaged):
     """One input being read.  Each format has a subclass; its `feed` calls the compiled decoder."""
 
     # Codes that `finish` counts as not representable although they are not rows: an input with nothing else is empty.
@@ -196,7 +196,7 @@ class Reader(Input):
     is_second: bool = False
 
     def __init__(self, source: Source, model: Model, options: Options, log: Log) -> None:
-        self.source = source
+        self.source: Source = source
         self.name = source.name
         self.model = model
         self.options = options
@@ -562,7 +562,7 @@ def log_cut_names(reader: Reader) -> None:
         return
     place = reader.source.find(model.string(strings.cut)[:_RECOGNIZED])
     detail = Message("a name is longer than the limit of {most}; {--lenient} truncates it", most=most)
-    raise FormatError(reader.source.name, reader.format, detail, offset=place)
+    raise reader.damaged(detail, place)
 
 
 def last(reader: Reader, batch: Batch) -> Iterator[Batch]:

@@ -146,6 +146,16 @@ class FormatError(FastprofError):
         return _restored, (type(self), self.args, vars(self))
 
 
+class CanBeDamaged:
+    """An input that is being read."""
+
+    source: Any
+    format: str
+
+    def damaged(self, detail: str | Message, offset: int | None = None, code: int = -1, line: int = 0) -> FormatError:
+        return FormatError(self.source.name, self.format, detail, offset=offset, line=line or None, code=code)
+
+
 def _restored(kind: type[FormatError], args: tuple[Any, ...], state: dict[str, Any]) -> FormatError:
     error = kind.__new__(kind, *args)
     vars(error).update(state)

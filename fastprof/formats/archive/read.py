@@ -88,7 +88,7 @@ class ArchiveReader(Reader):
             self.model.names.labels[self.name] = self.labels
         self.addresses, self.formulas = self.view == "stacks", self.view == "graph"
         if self.view not in VIEWS:
-            raise FormatError(self.source.name, self.format, f"view {self.view!r} is unknown")
+            raise self.damaged(f"view {self.view!r} is unknown")
         self.selects = (PART,) if self.view == "graph" else (PART, TIME_RANGE, THREADS)
         self._part = self.options[PART]
         time_range = self.options[TIME_RANGE] if TIME_RANGE in self.selects else None
@@ -123,7 +123,7 @@ class ArchiveReader(Reader):
             code = lib.FP_E_VERSION
         elif error.truncated:
             code = lib.FP_E_TRUNCATED
-        return FormatError(self.source.name, self.format, error.detail, offset=error.offset, code=code)
+        return self.damaged(error.detail, error.offset, code)
 
     def _choose(self, archive: Archive) -> Member:
         source, wanted = self.source, self.options[MEMBER_NAME]

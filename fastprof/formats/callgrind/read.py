@@ -5,7 +5,6 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import fp_batch, fp_err, fp_window
 from fastprof.core.c_memory import address_of
 from fastprof.core.engine import Reader
-from fastprof.core.errors import FormatError
 from fastprof.core.model import MAX_VALUE_TYPES, Part, ValueType
 from fastprof.core.options import LENIENT
 from fastprof.core.reported import coded
@@ -216,7 +215,7 @@ class CallgrindReader(Reader):
     def _lose(self, detail: str, offset: int, line: int, code: int = lib.FP_E_MALFORMED) -> None:
         """An error; with --lenient a loss."""
         if not self.options[LENIENT]:
-            raise FormatError(self.source.name, self.format, detail, offset=offset, line=line or 1, code=code)
+            raise self.damaged(detail, offset, code, line or 1)
         self.log.count(REPORTED["unreadable-lines"])
 
     def _unknown_key(self, key: bytes) -> None:

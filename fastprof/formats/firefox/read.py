@@ -16,7 +16,6 @@ from fastprof.core._typing import (
 )
 from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import Reader
-from fastprof.core.errors import FormatError
 from fastprof.core.model import MAX_VALUE_TYPES, Part, ValueType
 from fastprof.core.options import LENIENT, MAX_MEMORY
 from fastprof.core.reported import counts_of
@@ -360,7 +359,7 @@ class FirefoxReader(Reader):
                 table.value_column, table.second_column = column(_NATIVE), column(_RETAINED)
         if len(types) > MAX_VALUE_TYPES:
             detail = f"samples have {len(types):,} value types, expected up to {MAX_VALUE_TYPES:,}"
-            raise FormatError(self.source.name, self.format, detail)
+            raise self.damaged(detail)
         self._types = list(types) or [ValueType("samples", "count")]
 
     def _choose_sample_types(self, table: fp_firefox_table, thread: fp_firefox_thread_in, column: Any) -> None:

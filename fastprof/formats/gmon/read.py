@@ -79,20 +79,16 @@ class GmonReader(GraphReader):
                 what, code = "the file ends inside a record", int(lib.FP_E_TRUNCATED)
                 if isinstance(error, FormatError):
                     what, code = str(error.detail), error.code
-                offset = int(in_.base + in_.pos)
-                raise FormatError(self.source.name, self.format, what, offset=offset, code=code) from None
+                raise self.damaged(what, int(in_.base + in_.pos), code) from None
             self._is_cut = True
         in_.pos = in_.n if self._is_cut else in_.pos
         return bool(in_.eof)
 
-    def _bad(self, what: str, code: int = -1) -> FormatError:
-        return FormatError(self.source.name, self.format, what, code=code)
-
     def _head(self, data: bytes) -> int:
         if data[:4] != b"gmon" or len(data) < _HEAD:
-            raise self._bad("the file does not begin with gmon and a version")
+            raise self.damaged("the file does not begin with gmon and a version")
         if data[4:8] not in (b"\x01\0\0\0", b"\0\0\0\x01"):
-            raise self._bad("the version is unknown, expected 1", int(lib.FP_E_VERSION))
+            raise self.damaged("the version is unknown, expected 1", code=lib.FP_E_VERSION)
         # of 32-bit programs, before the word: the kind, two addresses, two numbers
         word = "I" if data[_HEAD + 17 :].startswith(_SECONDS) else "Q"
         self._address = ("<" if data[4] else ">") + word
@@ -106,7 +102,7 @@ class GmonReader(GraphReader):
             low, high, n, rate, unit, _ = head.unpack_from(data, at)
             if n <= 0 or rate <= 0 or high <= low or not unit.startswith(_SECONDS):
                 what = f"the histogram has {n:,} bins of {high - low:,} bytes, {rate:,} a second, expected more than 0"
-                raise self._bad(what)
+                raise self.damaged(what)
             first, end = at + head.size, at + head.size + 2 * n
             if end > len(data):
                 raise struct.error
@@ -125,7 +121,7 @@ class GmonReader(GraphReader):
                 raise struct.error
             self._n_blocks += n
             return int(end)
-        raise self._bad(f"the kind of record is {data[at]}, expected 0 to 2")
+        raise self.damaged(f"the kind of record is {data[at]}, expected 0 to 2")
 
     def _histogram(self, bins: memoryview, low: int, high: int, n: int, rate: int, swapped: bool) -> None:
         """Bins are a fraction of bytes wide, so their ends are rounded down."""

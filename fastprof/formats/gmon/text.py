@@ -17,7 +17,6 @@ from io import BytesIO
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import fp_window
-from fastprof.core.errors import FormatError
 from fastprof.core.model import Part, ValueType
 from fastprof.core.options import INT64, LENIENT
 from fastprof.formats.gmon.reported import REPORTED
@@ -97,7 +96,7 @@ class GprofTextReader(GraphReader):
 
     def _bad(self, what: str, code: int = lib.FP_E_MALFORMED) -> None:
         if not self._lenient:
-            raise FormatError(self.source.name, self.format, what, offset=self._place, line=self._line, code=code)
+            raise self.damaged(what, self._place, code, self._line)
         self._n_bad += 1
 
     def _read_line(self, line: bytes) -> None:

@@ -7,7 +7,6 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import fp_batch, fp_err, fp_window
 from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import Reader
-from fastprof.core.errors import FormatError
 from fastprof.core.messages import Message, counted
 from fastprof.core.model import Part, ValueType
 from fastprof.core.options import LENIENT
@@ -79,17 +78,11 @@ class GperftoolsReader(Reader):
             elif line.startswith(b"--- ") and line != SYMBOLIZED:
                 section = repr(line[4:].decode("utf-8", "replace"))[:80]
                 detail = Message("section {section} is not a CPU profile; for heaps use {--from=}heap", section=section)
-                raise FormatError(self.source.name, self.format, detail, offset=in_.base + in_.pos)
+                raise self.damaged(detail, in_.base + in_.pos)
             elif m := re.match(SYMBOL_LINE, line):
                 self._name(int(m[1], 16), [(name, b"", 0) for name in split_inlined(m[2])])
         if in_.eof:
-            raise FormatError(
-                self.source.name,
-                self.format,
-                "the file ends before its profile",
-                offset=in_.base + in_.n,
-                code=lib.FP_E_TRUNCATED,
-            )
+            raise self.damaged("the file ends before its profile", in_.base + in_.n, lib.FP_E_TRUNCATED)
         return int(lib.FP_MORE)
 
     @staticmethod

@@ -87,7 +87,7 @@ class GpuSqliteReader(Reader):
     def _fail(self, what: str, db: Database | None = None, table: str = "") -> FormatError:
         """With the offset of the table's first page."""
         offset = db.places.get(table, 0) if db is not None else 0
-        return FormatError(self.source.name, self.format, what, offset=offset)
+        return self.damaged(what, offset)
 
     def _read_table(self, db: Database, query: Query) -> None:
         """Errors: FormatError with the number of the row; sqlite3.Error."""

@@ -85,10 +85,7 @@ class HeapReader(Reader):
                 lexer.consume(address_of(in_))
 
     def _error(self, what: str, *, code: int = lib.FP_E_MALFORMED) -> FormatError:
-        lexer = self._lexer
-        return FormatError(
-            self.source.name, self.format, what, offset=lexer.offset, line=lexer.line_number or None, code=code
-        )
+        return self.damaged(what, self._lexer.offset, code, self._lexer.line_number)
 
     def _number(self, text: str | bytes, what: str) -> int:
         """Parse a number of the header, in Go's or C's syntax.  Errors: FormatError."""

@@ -7,7 +7,7 @@ from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, fp_jfr_reader
 from fastprof.core.c_memory import owned
-from fastprof.core.errors import FormatError, hexdump
+from fastprof.core.errors import hexdump
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT
 from fastprof.formats.jfr.chunk import CHECKPOINT_NBYTES, HEADER_NBYTES, MAGIC, Chunk, Place, checkpoint, header
@@ -45,13 +45,10 @@ class Survey(NativeReader):
         self._phase, self._failed, self._r.chunk.stop = phase, False, end
         return at, end - at
 
-    def _damaged(self, detail: str, offset: int, code: int = lib.FP_E_MALFORMED) -> FormatError:
-        return FormatError(self.source.name, self.format, detail, offset=offset, code=code)
-
     def _lose(self, code: str, detail: str, offset: int, kind: int = lib.FP_E_MALFORMED) -> None:
         """Report damage.  Errors: FormatError, unless lenient."""
         if not self._lenient:
-            raise self._damaged(detail, offset, kind)
+            raise self.damaged(detail, offset, kind)
         self._survey_log.count(REPORTED[code])
 
     def _survey(self, at: int, size: int) -> Generator[tuple[int, int | None], None, int]:
@@ -63,7 +60,7 @@ class Survey(NativeReader):
         if found.major not in (1, 2):
             whose = "; version 0 is another format, of JRockit and Oracle's JDK 7 and 8" if not found.major else ""
             detail = f"the version is {found.major}.{found.minor}, expected 1.0 to 2.x{whose}"
-            raise self._damaged(detail, at + 4, lib.FP_E_VERSION)
+            raise self.damaged(detail, at + 4, lib.FP_E_VERSION)
         chunk = Chunk(at, found)
         yield from self._survey_chunk(chunk, size)
         return chunk.following
@@ -75,7 +72,7 @@ class Survey(NativeReader):
         else:
             detail, code = f"a chunk begins with {hexdump(data[:4])}, expected {hexdump(MAGIC)}", lib.FP_E_MALFORMED
         if not self._lenient:
-            raise self._damaged(detail, at, code)
+            raise self.damaged(detail, at, code)
         then = self._next_chunk(at + 1, size)
         self._survey_log.count(REPORTED["skipped-bytes"], then - at)
         return then

@@ -80,17 +80,9 @@ class OProfileReader(Reader):
         self._groups = self._sorted(chosen)
         self._classes = sorted({file.class_ for group in self._groups for file in group.files})
         if len(self._classes) > MAX_VALUE_TYPES:
-            detail = f"events, counts and unit masks make {len(self._classes):,} value types, expected up to "
-            raise FormatError(
-                self.source.name,
-                self.format,
-                Message(
-                    "{detail}{MAX_VALUE_TYPES:,}; choose some with {--spec}",
-                    detail=detail,
-                    MAX_VALUE_TYPES=MAX_VALUE_TYPES,
-                ),
-                offset=0,
-            )
+            what = "events, counts and unit masks make {n:,} value types, expected up to {most:,}; "
+            what += "choose some with {--spec}"
+            raise self.damaged(Message(what, n=len(self._classes), most=MAX_VALUE_TYPES), 0)
         self._class_at = {class_: at for at, class_ in enumerate(self._classes)}
         self._parts: dict[PartKey, int] = {}
         self._part = 0
@@ -138,11 +130,11 @@ class OProfileReader(Reader):
         if not self.log.losses:
             if {os.path.basename(file.name) for file in self._files} & {*LOGS, "abi"}:
                 what = "no sample files in the session: nothing was sampled; its log may have the reason"
-                raise FormatError(self.source.name, self.format, what)
+                raise self.damaged(what)
             what = "it has no sample files, expected some below {root} or {kern}"
             if is_tar(self.source.head):
                 what = "the tar has no OProfile sample files below {root} or {kern}; unpack it to read another format"
-            raise FormatError(self.source.name, self.format, what, offset=0)
+            raise self.damaged(what, 0)
 
     def _named(self) -> Iterator[tuple[File, SampleName]]:
         for file in self._files:

@@ -9,7 +9,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, fp_batch, fp_err, fp_otlp_attribute, fp_otlp_json, fp_window
 from fastprof.core.c_memory import owned
 from fastprof.core.engine import Reader
-from fastprof.core.errors import FormatError, check
+from fastprof.core.errors import check
 from fastprof.core.model import Part, ValueType
 from fastprof.core.options import LENIENT
 from fastprof.core.reported import counts_of
@@ -231,13 +231,9 @@ class OtlpReader(Reader):
             return text_of(raw[attribute.raw : attribute.raw + attribute.number])
         except (IndexError, ValueError, RecursionError):
             if not self.options[LENIENT]:
-                detail = "the value of an attribute is malformed"
                 self._err.offset = attribute.at
                 self._locate(self._err)
-                offset = int(self._err.offset)
-                raise FormatError(
-                    self.source.name, self.format, detail, offset=offset, code=lib.FP_E_MALFORMED
-                ) from None
+                raise self.damaged("the value of an attribute is malformed", int(self._err.offset)) from None
             self._r.stats.bad_entries += 1
             return b""
 

@@ -7,8 +7,6 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, fp_batch, fp_perf_reader
 from fastprof.core.branches import BRANCHES, apart, most, none
 from fastprof.core.c_memory import enough, owned
-from fastprof.core.errors import FormatError
-from fastprof.core.messages import Message
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT, MAX_MEMORY
 from fastprof.core.spill import MOST_ROUNDS, Spilled
@@ -103,32 +101,29 @@ class PerfReader(NativeReader):
         head = source.head if source.folder is None else source.read_at(start, HEADER_NBYTES)
         found = header(head)
         if found is None:
-            raise self._damaged("the header is cut short", start, lib.FP_E_TRUNCATED)
+            raise self.damaged("the header is cut short", start, lib.FP_E_TRUNCATED)
         self._header = found
         self._r.swap = found.order == ">"
         self._features = Features(found.order)
         return found
-
-    def _damaged(self, detail: str | Message, offset: int, code: int = lib.FP_E_MALFORMED) -> FormatError:
-        return FormatError(self.source.name, self.format, detail, offset=offset, code=code)
 
     def _read_header(self, start: int, end: int | None) -> tuple[int, int | None]:
         """Read attributes and features of a file from `start` to `end`.  Returns the range of its records."""
         found = self._head(start)
         assert end is not None
         if not found.attr_nbytes:
-            raise self._damaged("the size of an attribute is 0: perf record did not finish the file", start + 16)
+            raise self.damaged("the size of an attribute is 0: perf record did not finish the file", start + 16)
         self._read_attrs(start, end)
         offset, nbytes = start + found.data.offset, found.data.nbytes
         if offset > end:
-            raise self._damaged("the records start past the end of the file", start + 40, lib.FP_E_TRUNCATED)
+            raise self.damaged("the records start past the end of the file", start + 40, lib.FP_E_TRUNCATED)
         if not nbytes:
             self.log.count(REPORTED["unfinished-files"])
             return offset, end - offset
         if nbytes > end - offset:
             if not self.options[LENIENT]:
                 detail = f"the records have {nbytes} bytes, but only {end - offset} follow"
-                raise self._damaged(detail, start + 48, lib.FP_E_TRUNCATED)
+                raise self.damaged(detail, start + 48, lib.FP_E_TRUNCATED)
             self.log.count(REPORTED["shortened-recordings"])
             return offset, end - offset
         self._read_features(start, end)
@@ -137,13 +132,13 @@ class PerfReader(NativeReader):
     def _read_attrs(self, start: int, end: int) -> None:
         at, nbytes = start + self._header.attrs.offset, self._header.attrs.nbytes
         if nbytes > end - at:
-            raise self._damaged("the attributes extend past the end of the file", start + 24, lib.FP_E_TRUNCATED)
+            raise self.damaged("the attributes extend past the end of the file", start + 24, lib.FP_E_TRUNCATED)
         data = self.source.read_at(at, min(nbytes, _MOST_SECTION))
         order, pos = self._header.order, 0
         while pos + 64 <= len(data):
             n = attr_nbytes(data[pos:], order)
             if n < 64 or pos + n + 16 > len(data):
-                raise self._damaged(f"the size of an attribute is {n}", at + pos + 4)
+                raise self.damaged(f"the size of an attribute is {n}", at + pos + 4)
             ids = Section(*struct.unpack_from(order + "QQ", data, pos + n))
             self._add_event(attr(data[pos : pos + n], order), self._read_ids(start, end, ids), at + pos)
             pos += n + 16
@@ -158,7 +153,7 @@ class PerfReader(NativeReader):
 
     def _add_event(self, found: Attr, ids: tuple[int, ...], offset: int) -> None:
         if not self._events.add(found, ids):
-            raise self._damaged("the events store the event id of a sample at different offsets", offset)
+            raise self.damaged("the events store the event id of a sample at different offsets", offset)
         self._events.describe(self._features)
 
     def _read_features(self, start: int, end: int) -> None:
@@ -250,7 +245,7 @@ class PerfReader(NativeReader):
             enough(lib.fp_perf_give(r, part, len(part)))
         if self._inflate.error:
             if not self.options[LENIENT]:
-                raise self._damaged(self._inflate.error, r.record_at)
+                raise self.damaged(self._inflate.error, r.record_at)
             r.counts.bad_records += 1
             r.counts.lost_bytes += len(data)
 
@@ -290,7 +285,7 @@ class PerfReader(NativeReader):
         order = self._header.order
         n = attr_nbytes(body, order)
         if n < 64 or n > len(body):
-            raise self._damaged(f"the size of an attribute is {n}", self._r.record_at + 12)
+            raise self.damaged(f"the size of an attribute is {n}", self._r.record_at + 12)
         ids = struct.unpack(f"{order}{(len(body) - n) // 8}Q", body[n : n + (len(body) - n) // 8 * 8])
         self._add_event(attr(body[:n], order), ids, self._r.record_at)
 

@@ -11,7 +11,6 @@ from fastprof.core._c import lib
 from fastprof.core._typing import Any, NamedTuple, fp_batch, fp_err, fp_pgo_binary, fp_window
 from fastprof.core.c_memory import owned
 from fastprof.core.compiled import NAMES
-from fastprof.core.errors import FormatError
 from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT
@@ -100,13 +99,10 @@ class LlvmReader(NativeReader):
             return int(lib.FP_PGO_FIXED_MD5_NAMES)
         return int(lib.FP_PGO_MD5_NAMES if section.flags & _MD5 else lib.FP_PGO_NAMES)
 
-    def damaged(self, offset: int, what: str) -> FormatError:
-        return FormatError(self.source.name, self.format, what, offset=offset)
-
     def damage(self, offset: int, what: str) -> None:
         """Damage of a compressed section: an error, or a loss."""
         if not self.options[LENIENT]:
-            raise self.damaged(offset, what)
+            raise self.damaged(what, offset)
         self.log.count(REPORTED["unread-sections"], 1)
 
     def _table(self) -> list[Section]:
@@ -114,17 +110,17 @@ class LlvmReader(NativeReader):
         source, at = self.source, len(EXTBINARY_MAGIC)
         version, n = number_at(source.read_at(at, _LONGEST))
         if not n:
-            raise self.damaged(at, "the version is cut off")
+            raise self.damaged("the version is cut off", at)
         if version not in (103, 104):
-            raise self.damaged(at, f"the version is {version}, expected 103 or 104")
+            raise self.damaged(f"the version is {version}, expected 103 or 104", at)
         at += n
         head = source.read_at(at, 8)
         count = int.from_bytes(head, "little") if len(head) == 8 else 0
         if not 1 <= count <= _MOST_SECTIONS:
-            raise self.damaged(at, f"the number of sections is {count}, expected 1 to {_MOST_SECTIONS}")
+            raise self.damaged(f"the number of sections is {count}, expected 1 to {_MOST_SECTIONS}", at)
         rows = source.read_at(at + 8, count * _ENTRY.size)
         if len(rows) < count * _ENTRY.size:
-            raise self.damaged(at + 8 + len(rows), "the table of sections is cut off")
+            raise self.damaged("the table of sections is cut off", at + 8 + len(rows))
         first, found = at + 8 + len(rows), []
         for k, entry in enumerate(_ENTRY.iter_unpack(rows)):
             section = Section(*entry)
@@ -132,10 +128,10 @@ class LlvmReader(NativeReader):
             is_wrong = section.size and (section.offset < first or source.size is None or end > source.size)
             if is_wrong and not self.options[LENIENT]:
                 what = f"section {k} has bytes {section.offset} to {end}, expected within {first} to {source.size}"
-                raise self.damaged(at + 8 + k * _ENTRY.size, what)
+                raise self.damaged(what, at + 8 + k * _ENTRY.size)
             if section.kind > _FUNCTIONS and not self.options[LENIENT]:
                 what = f"section {k} is a profile of type {section.kind}, which is not known"
-                raise self.damaged(at + 8 + k * _ENTRY.size, what)
+                raise self.damaged(what, at + 8 + k * _ENTRY.size)
             if is_wrong or section.kind > _FUNCTIONS:
                 self.log.count(REPORTED["unread-sections"], 1)
                 continue

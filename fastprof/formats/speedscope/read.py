@@ -7,7 +7,6 @@ from fastprof.core import lazy_re as re
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, fp_batch, fp_err, fp_speedscope_profile, fp_window
 from fastprof.core.c_memory import enough, owned
-from fastprof.core.errors import FormatError
 from fastprof.core.model import MAX_VALUE_TYPES, Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT
@@ -105,7 +104,7 @@ class SpeedscopeReader(NativeReader):
                 default = p.column
         if len(types) > MAX_VALUE_TYPES:
             detail = f"profiles have {len(types):,} names and units, expected up to {MAX_VALUE_TYPES:,}"
-            raise FormatError(self.source.name, self.format, detail)
+            raise self.damaged(detail)
         part = Part(value_types=types or [ValueType("weight", "count")])
         if any(p.has_value and model.string(p.name).endswith(_ESTIMATED) for _, p in mine):
             part.comments.append(b"stacks are estimated from a call graph")

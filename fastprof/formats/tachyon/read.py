@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, fp_batch, fp_err, fp_window
-from fastprof.core.errors import FormatError, check
+from fastprof.core.errors import check
 from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT
@@ -37,7 +37,7 @@ class TachyonReader(NativeReader):
         self._r.swap = order == ">"
         head, foot = self.source.read_at(0, _HEAD), self.source.read_at(max(self._size - _FOOTER, 0), _FOOTER)
         if self._size < _HEAD + _FOOTER:
-            self._fail("the file is shorter than its header and footer", self._size, lib.FP_E_TRUNCATED)
+            raise self.damaged("the file is shorter than its header and footer", self._size, lib.FP_E_TRUNCATED)
         found: tuple[Any, ...] = ()
         for layout in (_HEADER, _OLDER):
             found = struct.unpack_from(order + layout, head, 4)
@@ -45,19 +45,20 @@ class TachyonReader(NativeReader):
             if _HEAD <= self._strings <= self._frames <= self._size - _FOOTER:
                 break
         if not 0 < found[0] <= _NEWEST:
-            self._fail(f"the version is {found[0]}, expected 1 or 2", 4, lib.FP_E_VERSION)
+            raise self.damaged(f"the version is {found[0]}, expected 1 or 2", 4, lib.FP_E_VERSION)
         n_strings, n_frames, nbytes = struct.unpack_from(order + "IIQ", foot)
         if not _HEAD <= self._strings <= self._frames <= self._size - _FOOTER:
-            self._fail("the tables are not in the file, which may be cut or was not finished", 40, lib.FP_E_TRUNCATED)
+            what = "the tables are not in the file, which may be cut or was not finished"
+            raise self.damaged(what, 40, lib.FP_E_TRUNCATED)
         if nbytes != self._size:
             what = f"the file is {nbytes:,} bytes long by its footer, not {self._size:,}"
-            self._fail(what, self._size - _FOOTER + 8, lib.FP_E_TRUNCATED)
+            raise self.damaged(what, self._size - _FOOTER + 8, lib.FP_E_TRUNCATED)
         if self._compression > 1:
-            self._fail(f"the compression is {self._compression}, expected 0 or 1", 56)
+            raise self.damaged(f"the compression is {self._compression}, expected 0 or 1", 56)
         self._read_tables(n_strings, n_frames)
         interval, mode = found[6], found[12] if len(found) > 12 else 0
         if not 0 < interval < 1 << 50:
-            self._fail(f"the interval is {interval:,} us, expected 1 to 2^50", 20)
+            raise self.damaged(f"the interval is {interval:,} us, expected 1 to 2^50", 20)
         name = _MODES[mode - 1] if 0 < mode <= len(_MODES) else "wall"
         self._r.start_us, self._r.interval_ns = found[5], interval * 1000
         self._r.input = self._input = self.model.input()
@@ -70,9 +71,6 @@ class TachyonReader(NativeReader):
         self._window = b""
         self._stream: Any = None
         self._is_damaged = False
-
-    def _fail(self, what: str, offset: int, code: int = lib.FP_E_MALFORMED) -> None:
-        raise FormatError(self.source.name, self.format, what, offset=offset, code=int(code))
 
     def _read_tables(self, n_strings: int, n_frames: int) -> None:
         end = self._size - _FOOTER
@@ -115,7 +113,7 @@ class TachyonReader(NativeReader):
         elif not taken and not was_over:
             damage = "the compressed samples end too early"
         if damage and not self.options[LENIENT]:
-            self._fail(damage, int(in_.base + in_.pos), lib.FP_E_MALFORMED if taken else lib.FP_E_TRUNCATED)
+            raise self.damaged(damage, int(in_.base + in_.pos), lib.FP_E_MALFORMED if taken else lib.FP_E_TRUNCATED)
         self._is_damaged |= bool(damage)
         in_.pos = in_.n if damage else in_.pos + len(taken)
         plain = self._plain

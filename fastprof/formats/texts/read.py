@@ -8,7 +8,6 @@ from datetime import date
 
 from fastprof.core._typing import ClassVar, fp_batch, fp_err, fp_window
 from fastprof.core.c_memory import address_of
-from fastprof.core.errors import FormatError
 from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT
@@ -88,7 +87,7 @@ class TracerReader(TextReader):
             found |= dict.fromkeys(_MAP.findall(lines + newline))
             if len(found) > MOST_MAPS:
                 detail = f"more than {MOST_MAPS} maps with stacks"
-                raise FormatError(self.source.name, self.format, detail, offset=0, line=1)
+                raise self.damaged(detail, 0, line=1)
         return [*found] or [b""]
 
     def _value_type(self, name: bytes) -> ValueType:
@@ -132,7 +131,7 @@ class GhcReader(TextReader):
         time = re.search(rb"\n\ttotal time +=.*\( *(\d{1,12}) ticks @ (\d{1,9}) (us|ms)", self.source.head)
         size = re.search(rb"\n\ttotal alloc +=[ ]*([\d,]{1,24}) bytes", self.source.head)
         if not time or not size:
-            raise FormatError(self.source.name, self.format, "no `total time` and `total alloc`", offset=0, line=1)
+            raise self.damaged("no `total time` and `total alloc`", 0, line=1)
         tick = int(time[2]) * {b"us": 1000, b"ms": 1_000_000}[time[3]]
         self.log.facts["ticks"] = int(time[1])
         totals = (min(total, INT64_MAX) for total in (int(time[1]) * tick, int(size[1].replace(b",", b""))))
@@ -156,7 +155,7 @@ class InstrumentsReader(TextReader):
         columns = self.source.head.partition(b"\n")[0].rstrip(b"\r").split(b"\t")
         names = [i for i, column in enumerate(columns) if column in (b"Symbol Name", b"Symbol Names") and i]
         if not names:
-            raise FormatError(self.source.name, self.format, "no column `Symbol Name`", offset=0, line=1)
+            raise self.damaged("no column `Symbol Name`", 0, line=1)
         own = next((i for i, column in enumerate(columns[: names[0]]) if column.startswith(b"Self")), 0)
         return Instruments(address_of(self.model.c), self.options[LENIENT], own, names[0])
 
@@ -188,7 +187,7 @@ class PprofRawReader(TextReader):
         self._types = [name.rpartition("/") for name in types.decode("utf-8", "replace").split()]
         if not 1 <= len(self._types) <= MOST_VALUES:
             detail = f"expected 1 to {MOST_VALUES} value types"
-            raise FormatError(self.source.name, self.format, detail, offset=start, line=line + 1)
+            raise self.damaged(detail, start, line=line + 1)
         return PprofRaw(address_of(self.model.c), self.options[LENIENT], len(self._types))
 
     def _found_sections(self) -> list[tuple[int, int]]:
@@ -206,9 +205,7 @@ class PprofRawReader(TextReader):
             offset += len(text)
         if len(found) < 2:
             what = "Locations" if found else "Samples:"
-            raise FormatError(
-                self.source.name, self.format, f"no line `{what}`", offset=offset + len(rest), line=lines + 1, code=-2
-            )
+            raise self.damaged(f"no line `{what}`", offset + len(rest), -2, lines + 1)
         return found
 
     def ranges(self) -> Iterator[tuple[int, int | None]]:

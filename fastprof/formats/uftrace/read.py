@@ -69,7 +69,7 @@ class UftraceReader(NativeReader):
         self._texts: dict[str, str] = {}
         head, info = self._bytes("info", 0, _HEAD), self._bytes("info", _HEAD).decode("utf-8", "surrogateescape")
         if head[:8] != MAGIC or len(head) < _HEAD:
-            raise FormatError(self.source.name, self.format, "the directory has no file info of uftrace", offset=0)
+            raise self.damaged("the directory has no file info of uftrace", 0)
         if head[8:12] != b"\4\0\0\0" or head[14] != 1:
             what = f"version {int.from_bytes(head[8:12], 'little')} or its byte order, expected 4 and little-endian"
             raise FormatError(self._where("info"), self.format, what, offset=8, code=int(lib.FP_E_VERSION))
@@ -225,7 +225,7 @@ class UftraceReader(NativeReader):
         named = [(m[1], m[2], file) for m, file in matches if m]
         if self.source.folder is None and sum(one.size for _, _, one in named) > _MOST_TIMES * (self.source.size or 0):
             what = f"hard links to files of data have more than {_MOST_TIMES} times the archive's size"
-            raise FormatError(self.source.name, self.format, what, offset=0)
+            raise self.damaged(what, 0)
         for kind, _, file in named:
             if kind == "perf-cpu":
                 r.is_switches = 1

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.allocators import NAMES
 from fastprof.core.c_memory import address_of
-from fastprof.core.errors import FormatError
 from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
 from fastprof.core.options import LENIENT
@@ -67,7 +66,7 @@ class MassifReader(NativeReader):
             if not named:
                 numbers = ", ".join(str(found[k]["number"]) for k in trees) or "none"
                 detail = f"no tree in snapshot {int(which)}; snapshots with a tree: {numbers}"
-                raise FormatError(self.source.name, self.format, detail)
+                raise self.damaged(detail)
             return named[-1:]
         if which == "last":
             return trees[-1:]
