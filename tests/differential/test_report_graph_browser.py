@@ -21,6 +21,12 @@ OVERLAP = """(() => {
     const {nodes} = fastprof.graph, isOver = (a, b) => a.y === b.y && Math.abs(a.x - b.x) < (a.width + b.width) / 2;
     return nodes.flatMap((a, i) => nodes.slice(i + 1).filter(b => isOver(a, b))).length;
 })()"""
+COVERED = """(() => {
+    const boxesOf = which => [...document.querySelectorAll(`#callgraph ${which}`)].map(one => one.getBoundingClientRect());
+    const labels = boxesOf('text.label'), boxes = boxesOf('.node rect');
+    const isOver = (a, b) => a.left < b.right - 2 && b.left < a.right - 2 && a.top < b.bottom - 2 && b.top < a.bottom - 2;
+    return [labels.length, labels.flatMap((a, i) => [...labels.slice(i + 1), ...boxes].filter(b => isOver(a, b))).length];
+})()"""
 CALLS = (
     "[...document.querySelectorAll('#details .calls')].map(t => "
     "[...t.querySelectorAll('tbody tr')].map(r => [...r.children].map(c => c.textContent)))"
@@ -32,15 +38,17 @@ def test_the_call_graph_is_that_of_top(tmp_path: Path) -> None:
     """Also of a comparison, whose arcs have both costs."""
     report(CPU, tmp_path / "page.html", value="cpu")
     enlarge = click("#answer button")
-    _, fewer, size, nodes, arcs, overlapping, drawn, address, hint, legend = drive(
+    _, fewer, few_covered, size, nodes, arcs, overlapping, covered, drawn, address, hint, legend = drive(
         tmp_path / "page.html",
         GRAPH,
         value(NODES),
+        value(COVERED),
         value(f"Math.min(...{TEXTS}.map(text => text.getBoundingClientRect().height))"),
         enlarge,
         value(NODES),
         value(ARCS),
         value(OVERLAP),
+        value(COVERED),
         value("['.node', '.arc'].map(one => document.querySelectorAll(`#callgraph ${one}`).length)"),
         value("location.hash"),
         text_of("#answer"),
@@ -53,6 +61,7 @@ def test_the_call_graph_is_that_of_top(tmp_path: Path) -> None:
     assert {name: (own[0], all_[0]) for name, own, all_ in nodes} == {
         name: (rows[name].self, rows[name].inclusive) for name, *_ in nodes
     }
+    assert few_covered[0] > 15 and covered[0] > 25 and few_covered[1] == covered[1] == 0
     least = min(all_[0] for _, _, all_ in nodes)
     assert all((row.inclusive or 0) <= least for row in found.rows if row.name not in {name for name, *_ in nodes})
     expected = {(row.name, call.name): call.cost for row in found.rows for call in row.callees}

@@ -11,6 +11,7 @@
 const MOST_NODES = 60, LEAST_SHARE = 0.005, SWEEPS = 12;  // functions and arcs below this share are left out
 const FEWER = [MOST_NODES, 48, 38, 30, 24, 18, 12], FEWEST = 24;  // functions; on a phone fewer
 const GAP_X = 22, GAP_Y = 36, LOOP = 30, LONGEST_NAME = 34, SMALLEST = 12, LARGEST = 22;  // pixels; of fonts
+const ON_ARC = [0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82];  // places of a label
 const READABLE = 0.7;  // the scale at which the smallest font can be read
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -177,11 +178,8 @@ class CallGraph {
       d: this.path(nodes[arc.from], nodes[arc.to]), class: "arc", fill: "none", "stroke-width": round(0.6 + 7 * Math.min(1, arc.share)),
       "stroke-opacity": round(0.45 + 0.5 * Math.min(1, arc.share)), stroke: page.arcColour(arc.costs).replace("currentColor", soft), "marker-end": "url(#to)",
     }, title(page.arcTitle(nodes[arc.from].fn, nodes[arc.to].fn, arc))));
-    const labels = byShare.map(arc => {
-      const [x, y] = this.middle(nodes[arc.from], nodes[arc.to]);
-      return make("text", {x: round(x), y: round(y), class: "label", fill: soft, stroke: back, "stroke-width": 3, "paint-order": "stroke",
-        "font-size": round(8 + 4 * Math.sqrt(Math.min(1, arc.share))), "text-anchor": "middle"}, page.arcLabel(arc));
-    });
+    const labels = this.labels(byShare).map(({x, y, font, text}) => make("text", {x: round(x), y: round(y), class: "label", fill: soft, stroke: back,
+      "stroke-width": 3, "paint-order": "stroke", "font-size": round(font), "text-anchor": "middle"}, text));
     const clusters = this.clusters.flatMap(({group, members}) => {
       const [first, last] = [members[0], members.at(-1)], x = first.x - first.width / 2 - 8, high = Math.max(...members.map(node => node.high));
       return [make("rect", {x: round(x), y: first.y - 15, width: round(last.x + last.width / 2 + 8 - x), height: round(high + 22), rx: 8, class: "cluster", fill: line, "fill-opacity": 0.45}),
@@ -212,24 +210,42 @@ class CallGraph {
     this.holder.replaceChildren(this.picture);
     this.scale();
   }
+  // The labels of arcs, each on its curve where it covers no box and no label of a more expensive arc; without such a place it is left out.
+  labels(byShare) {
+    const {nodes, pen} = this, found = [];
+    const taken = nodes.map(({x, y, width, high}) => [x - width / 2, y, x + width / 2, y + high]);
+    for (const {group, members: [first]} of this.clusters) taken.push([first.x - first.width / 2, first.y - 15, first.x - first.width / 2 + Math.min(40, group.length) * 5, first.y]);
+    for (const arc of [...byShare].reverse()) {
+      const text = this.page.arcLabel(arc), font = 8 + 4 * Math.sqrt(Math.min(1, arc.share)), curve = this.curve(nodes[arc.from], nodes[arc.to]);
+      pen.font = `${font}px system-ui, sans-serif`;
+      const half = pen.measureText(text).width / 2 + 1;
+      for (const t of ON_ARC) {
+        const [x, y] = [0, 1].map(k => (1 - t) ** 3 * curve[k] + 3 * t * (1 - t) ** 2 * curve[2 + k] + 3 * t * t * (1 - t) * curve[4 + k] + t ** 3 * curve[6 + k]);
+        const place = arc.from === arc.to ? Math.max(x, curve[0] + half + 2) : x, box = [place - half, y - font / 2, place + half, y + font / 2];
+        if (taken.some(other => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
+        taken.push(box);
+        found.push({x: place, y: y + font / 3, font, text});
+        break;
+      }
+    }
+    return found;
+  }
   path(from, to) {
+    const [x, y, ...rest] = this.curve(from, to);
+    return `M${x} ${y}C${rest.join(" ")}`;
+  }
+  // The points of a curve.
+  curve(from, to) {
     if (from === to) {  // a loop at the right side
       const x = from.x + from.width / 2, y = from.y + from.high / 2;
-      return `M${x} ${y - 8}C${x + LOOP + 8} ${y - 26} ${x + LOOP + 8} ${y + 26} ${x} ${y + 8}`;
+      return [x, y - 8, x + LOOP + 8, y - 26, x + LOOP + 8, y + 26, x, y + 8];
     }
     if (to.y > from.y) {
       const y = from.y + from.high, middle = (to.y - y) / 2;
-      return `M${from.x} ${y}C${from.x} ${y + middle} ${to.x} ${to.y - middle} ${to.x} ${to.y}`;
+      return [from.x, y, from.x, y + middle, to.x, to.y - middle, to.x, to.y];
     }
-    const side = this.side(from, to);
-    return `M${from.x} ${from.y}C${side} ${from.y - 40} ${side} ${to.y + to.high + 40} ${to.x} ${to.y + to.high}`;
-  }
-  side(from, to) { return Math.max(from.x, to.x) + 120; }
-  // The place of an arc's label: the middle of its curve.
-  middle(from, to) {
-    if (from === to) return [from.x + from.width / 2 + LOOP, from.y + from.high / 2 + 3];
-    if (to.y > from.y) return [(from.x + to.x) / 2, (from.y + from.high + to.y) / 2 + 3];
-    return [(from.x + to.x + 6 * this.side(from, to)) / 8, (from.y + to.y + to.high) / 2];
+    const side = Math.max(from.x, to.x) + 120;
+    return [from.x, from.y, side, from.y - 40, side, to.y + to.high + 40, to.x, to.y + to.high];
   }
   // All of it, or the part that dragging and zooming have left.
   shown() { return this.seen || [0, 0, this.width, this.height]; }
