@@ -420,6 +420,15 @@ def test_colours_of_clones_and_versions(tmp_path: Path) -> None:
     assert sorted(shown) == ["m", "no package", "q", "stronger: more of its cost is its own"]
 
 
+def test_colours_of_nested_classes(tmp_path: Path) -> None:
+    """A class within another one that has no package has its colour."""
+    (tmp_path / "a.folded").write_text("Work.main;Work$Square.run;Work$$Lambda+0x7a08/623.run;a.b.Other$C.run 3\n")
+    report(tmp_path / "a.folded", tmp_path / "page.html")
+    legend = "[...document.querySelectorAll('#legend span')].map(e => e.textContent)"
+    _, shown = drive(tmp_path / "page.html", choose("#colours", "package"), value(legend))
+    assert sorted(shown) == ["Work", "a.b", "stronger: more of its cost is its own"]
+
+
 def test_names_are_text_and_nothing_can_be_loaded(tmp_path: Path) -> None:
     (tmp_path / "a.folded").write_text(f"main;{HOSTILE} 3\n")
     report(tmp_path / "a.folded", tmp_path / "page.html")

@@ -140,7 +140,8 @@ const bothEnds = (text, tail = 15) => text.length < tail + 6 ? text
   : element("span", {class: "ends"}, element("span", {}, text.slice(0, -tail)), element("span", {}, text.slice(-tail)));
 
 // The package or namespace in a function's name: `net/http` of Go's net/http.(*Server).Serve, `java.util` of
-// java.util.HashMap.get and java/util of java/util/HashMap.get, `std` of std::vector<int>::push_back, "" of main.
+// java.util.HashMap.get and java/util of java/util/HashMap.get, Work of Work.main and Work$Square.run, `std` of
+// std::vector<int>::push_back, "" of main.
 const packageOf = name => {
   const path = name.replace(/^(?:non-virtual thunk to |virtual thunk to |<)+/, "").split(/[<([ ]/, 1)[0]
     .replace(/(?:\.(?:part|constprop|isra|cold|lto_priv|llvm)(?:\.\d+)?)+$|@@?[A-Z]\w*(?:\.\w+)*$|(?:\+0x[\da-f]+(?:\/\d+)?|\/(?:0x[\da-f]+|\d+))(?=\.)/, "");  // clones, versions of symbols, numbers of classes
@@ -150,7 +151,7 @@ const packageOf = name => {
   if (slash >= 0) return path.slice(0, path.indexOf(".", slash) < 0 ? slash : path.indexOf(".", slash));
   const parts = path.replace(/\.func\d.*/, "").split(".").slice(0, -1);
   if (parts.length > 1 && /^[A-Z]/.test(parts.at(-1))) parts.pop();
-  return parts.join(".");
+  return parts.join(".").replace(/^([A-Z]\w*)\$.*/, "$1");  // a class within one that has no package
 };
 
 // The search as a regular expression, or as plain text if it is not a valid one; null: no search.
