@@ -238,3 +238,21 @@ def test_labels_choose_the_samples_of_lines(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     report(source, tmp_path / "page.html", source=[tmp_path / "src"], label=["tenant=a"])
     assert Page(tmp_path / "page.html").head["sources"] == {"found": [], "cut": [], "missing": []}
+
+
+@pytest.mark.parametrize(
+    ("rows", "line"),
+    [
+        ("40 1\n41 5\n12 9\n42 1\n", 40),  # line 12 is of an inlined function of the file
+        ("0x500 41 5\n0x510 12 9\n0x4f0 40 1\n", 40),
+        ("fi=inline.h\n3 1\nfe=a.c\n40 2\n12 1\n", 40),
+    ],
+    ids=["in order", "addresses", "another file"],
+)
+def test_where_a_function_begins(tmp_path: Path, rows: str, line: int) -> None:
+    """Its first line or the one of its lowest address, not the smallest, which may be inlined code."""
+    positions = "instr line" if rows.startswith("0x") else "line"
+    text = f"positions: {positions}\nevents: Ir\nfl=a.c\nfn=main\n{rows}"
+    (tmp_path / "a.callgrind").write_text(text)
+    report(tmp_path / "a.callgrind", tmp_path / "page.html")
+    assert [*Page(tmp_path / "page.html").columns["function line"]] == [line]

@@ -1,7 +1,9 @@
 /* bridges/project/first_lines.h - guesses where functions begin, for profiles that lack first lines.
  *
- * For each function: the first line of its own file with a cost or a call.  Lines of other files belong to inlined
- * code.
+ * For each function: a line of its own file with a cost or a call; lines of other files belong to inlined code. Inlined
+ * code of the same file may be further up, and a graph does not tell it apart: so it is the line of the lowest address,
+ * without addresses the first one in the file, where Callgrind lists lines in order of addresses.  In stacks inlined
+ * functions have their own lines: there it is the smallest.
  */
 #pragma once
 
@@ -10,6 +12,8 @@
 struct fp_first_lines {
     uint32_t *of; /* by function; 0 = unknown */
     uint32_t cap;
+    uint64_t *address; /* of that line in a graph; 0 = unknown */
+    uint32_t cap_address;
 };
 
 void fp_first_lines_clear(struct fp_first_lines *l);
