@@ -73,6 +73,7 @@ docs: build
 	$(PYTHON) -m docs.make_matrix
 	$(PYTHON) -m docs.make_man
 	$(PYTHON) -m docs.make_schemas
+	$(PYTHON) -m docs.make_output
 
 new-format:
 	$(PYTHON) -m docs.make_new_format "$(NAME)" $(KIND)

@@ -49,7 +49,7 @@ def add_options(parser: Parser, options: Known, own: Iterable[Option[Any]] = ())
     """Add flags for `options` under their headings.  Options not given are not in the namespace.
 
     Options of a format are hidden from --help, so its length does not grow with the number of formats.  A function
-    is called only if the command line needs more than `own`, for which no door is opened.
+    is called only if the command line needs more than `own`, for which no registration is loaded.
     """
     if hasattr(parser, "add_own"):  # Quick
         parser.add_own(own)

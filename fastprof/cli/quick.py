@@ -59,7 +59,7 @@ class Quick:
         return _Argument()
 
     def add_own(self, own: Iterable[Option[Any]]) -> None:
-        """Options that are known without opening a door; any other one is left to the Parser."""
+        """Options that are known without a registration; any other one is left to the Parser."""
         for option in chain(own, (LENIENT, CORES)):
             add_option(self, option, _SUPPRESS)
             self._options.add(option.key)

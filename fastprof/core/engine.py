@@ -142,7 +142,7 @@ class Input:
         return False
 
     def other_rows(self, capacity: int | None = None) -> Iterator[Batch]:
-        """The rows of `other_view`.  Call it once, after the rows of `view`, and only if `both` was set before."""
+        """The rows of `other_view`.  Call it once, after the rows of `view`, if `reads_second_view` was set."""
         raise NotImplementedError
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from docs.make_output import renewed
 from fastprof import plan
 from fastprof.cli import VERBS, main
 from tests.support.paths import CORPUS, REPO
@@ -198,3 +199,12 @@ def test_targets_of_make_and_extras_exist() -> None:
     extras = {name for names in re.findall(r"pip install (?:-e )?'\.\[([\w,]+)\]'", text) for name in names.split(",")}
     assert len(extras) > 3
     assert extras <= tomllib.loads((REPO / "pyproject.toml").read_text())["project"]["optional-dependencies"].keys()
+
+
+def test_output_is_renewed() -> None:
+    """What commands print in README.md and docs/; tests/differential/test_documents.py compares it."""
+    piece = "$ fastprof top\na\n...\nb\nc\n"
+    assert renewed(piece, "a\nx\ny\nb\nc\n") == piece
+    assert renewed(piece, "A\nx\ny\nB\nC\n") == "$ fastprof top\nA\n...\nB\nC\n"
+    assert renewed("$ fastprof top\na\n", "b\nc\n") == "$ fastprof top\nb\nc\n"
+    assert renewed("$ fastprof convert a\n", "wrote b\n") == "$ fastprof convert a\n"

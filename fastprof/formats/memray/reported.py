@@ -1,4 +1,4 @@
-"""Counts and warnings of this room: those that csrc/memray/read.h declares."""
+"""Counts and warnings of this format: those that csrc/memray/read.h declares."""
 
 from fastprof.core.reported import reported
 
