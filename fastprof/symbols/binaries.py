@@ -10,8 +10,9 @@ from fastprof.core.options import Options
 from fastprof.core.unknown_names import UNKNOWN_BYTES
 from fastprof.symbols import DEBUG_DIRS, FORCE_SYMBOLS, SYMBOLS, SYSROOT
 from fastprof.symbols.finder import Finder, Names
+from fastprof.symbols.mappings import Mapping, Mappings
 from fastprof.symbols.objects import ElfObject
-from fastprof.symbols.symbolizer import Mapping, Mappings, Symbolizer, link_address
+from fastprof.symbols.symbolizer import Symbolizer, link_address
 
 if TYPE_CHECKING:
     from fastprof.core.model import Model

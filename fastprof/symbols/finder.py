@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 
-from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.errors import SymbolError
 from fastprof.core.streams import Damaged, compression_of_bytes, decompressed
 from fastprof.symbols import kernel
@@ -13,11 +12,9 @@ from fastprof.symbols.demangle import Demangle, left_mangled
 from fastprof.symbols.elf import ET_EXEC, NOT_ELF
 from fastprof.symbols.file_cache import FileCache, FolderCache
 from fastprof.symbols.jitdump import JitDump, is_jitdump
+from fastprof.symbols.mappings import Mapping, Mappings
 from fastprof.symbols.objects import DEBUG_DIRS, MAX_CACHED, ElfObject, cached_object
 from fastprof.symbols.perf_map import PerfMap, is_perf_map
-
-if TYPE_CHECKING:
-    from fastprof.symbols.symbolizer import Mapping, Mappings
 
 Names = ElfObject | PerfMap | JitDump | kernel.Kallsyms
 Found = tuple[Names | None, str]  # or the reason why there is none

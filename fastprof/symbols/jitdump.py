@@ -9,7 +9,8 @@ from fastprof.core._typing import fp_jitdump
 from fastprof.core.c_memory import enough, owned
 from fastprof.core.messages import counted
 from fastprof.symbols.demangle import Demangle
-from fastprof.symbols.names import NameTable, Symbol
+from fastprof.symbols.names import NameTable
+from fastprof.symbols.symbol import Symbol
 
 
 def is_jitdump(head: bytes) -> bool:

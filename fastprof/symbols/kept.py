@@ -23,11 +23,8 @@ from importlib.util import find_spec
 from itertools import pairwise
 from secrets import token_hex
 
-from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.version import __version__
-
-if TYPE_CHECKING:
-    from fastprof.symbols.chains import Chains
+from fastprof.symbols.symbol import Chains
 
 MOST = 64 << 20  # bytes of all files
 LARGEST = 16 << 20  # of one

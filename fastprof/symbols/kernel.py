@@ -21,7 +21,8 @@ from fastprof.core._c import ffi, lib
 from fastprof.core.c_memory import owned
 from fastprof.symbols.demangle import Demangle
 from fastprof.symbols.elf import build_id_in
-from fastprof.symbols.names import NameTable, Symbol
+from fastprof.symbols.names import NameTable
+from fastprof.symbols.symbol import Symbol
 
 PROC_KALLSYMS = "/proc/kallsyms"
 _NOTES = "/sys/kernel/notes"

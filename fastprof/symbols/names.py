@@ -1,4 +1,4 @@
-"""Names of addresses: Symbol, and the base class of tables of names."""
+"""The base class of tables of names of addresses."""
 
 from __future__ import annotations
 
@@ -6,25 +6,8 @@ import os
 import stat
 from collections.abc import Sequence
 
-from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.symbols.demangle import Demangle, demangle
-
-if TYPE_CHECKING:
-    from fastprof.symbols.chains import Chains
-
-
-class Symbol(NamedTuple):
-    """One function at an address; an inline chain is a tuple of these, innermost first.
-
-    Lines count from 1, 0 is unknown. `start_line` is the line where the function begins, 0 for an inlined function.
-    `file` is "" when unknown, else the compilation directory joined with the file's name.
-    """
-
-    name: str
-    system_name: str
-    file: str = ""
-    line: int = 0
-    start_line: int = 0
+from fastprof.symbols.symbol import Chains, Symbol
 
 
 class NameTable:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from threading import RLock
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, fp_symtab
+from fastprof.core._typing import fp_symtab
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import SymbolError
 from fastprof.core.messages import counted
@@ -25,11 +25,8 @@ from fastprof.symbols.dwarf import LineTables, Place, has_split_units
 from fastprof.symbols.elf import ET_EXEC, ET_REL, SHF_ALLOC, SHT_NOBITS, Bytes, ElfFile, string
 from fastprof.symbols.file_cache import FileCache
 from fastprof.symbols.kernel import moved_kernel
-from fastprof.symbols.names import Symbol
 from fastprof.symbols.plt import Stubs
-
-if TYPE_CHECKING:
-    from fastprof.symbols.chains import Chains
+from fastprof.symbols.symbol import Chains, Symbol
 
 DEBUG_DIRS = ("/usr/lib/debug",)
 _AT_ONCE = 1 << 12  # addresses whose names are demangled together

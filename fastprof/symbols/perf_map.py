@@ -8,7 +8,8 @@ from fastprof.core._c import ffi, lib
 from fastprof.core.c_memory import enough, owned
 from fastprof.core.messages import counted
 from fastprof.symbols.demangle import Demangle
-from fastprof.symbols.names import NameTable, Symbol
+from fastprof.symbols.names import NameTable
+from fastprof.symbols.symbol import Symbol
 
 _PERF_MAP = re.compile(r"perf-\d+\.map$")
 _PERF_MAP_LINE = re.compile(

@@ -17,7 +17,8 @@ from fastprof.core.errors import SymbolError
 from fastprof.core.log import Log
 from fastprof.core.model import Model
 from fastprof.core.options import Options
-from fastprof.symbols.symbolizer import Mapping, Symbolizer
+from fastprof.symbols.mappings import Mapping
+from fastprof.symbols.symbolizer import Symbolizer
 from tests.support import profiles
 from tests.support.profiles import Frame, Sample
 from tests.unit.test_cli import run

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from fastprof.core.errors import FastprofError
+from fastprof.symbols.mappings import Mapping
 from fastprof.symbols.objects import ElfObject
-from fastprof.symbols.symbolizer import Mapping, Symbolizer
+from fastprof.symbols.symbolizer import Symbolizer
 from fastprof.verbs import annotate
 from fastprof.verbs.annotate import disassembly
 from tests.support.elf import ElfSection, ElfSymbol, elf_file

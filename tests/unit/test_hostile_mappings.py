@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fastprof.bridges.rows.new_addresses import _Ranges
-from fastprof.symbols.symbolizer import Mapping, Mappings
+from fastprof.symbols.mappings import Mapping, Mappings
 from tests.support.paths import REPO
 from tests.unit.test_pprof import message, number, varint
 

@@ -12,7 +12,8 @@ import fastprof
 from fastprof.core._c import ffi, lib
 from fastprof.symbols.finder import Finder
 from fastprof.symbols.jitdump import JitDump
-from fastprof.symbols.symbolizer import Mapping, Symbolizer
+from fastprof.symbols.mappings import Mapping
+from fastprof.symbols.symbolizer import Symbolizer
 from tests.support.perfdata import PerfData
 
 

@@ -19,9 +19,10 @@ import fastprof
 from fastprof.core.errors import SymbolError
 from fastprof.symbols import kernel
 from fastprof.symbols.finder import Finder
+from fastprof.symbols.mappings import Mapping
 from fastprof.symbols.objects import ElfObject
 from fastprof.symbols.perf_map import PerfMap
-from fastprof.symbols.symbolizer import Mapping, Symbolizer
+from fastprof.symbols.symbolizer import Symbolizer
 from tests.support.perfdata import KERNEL, PerfData
 
 TEXT = 0xFFFFFFFF81000000

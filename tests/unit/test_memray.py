@@ -12,7 +12,7 @@ import fastprof
 from fastprof import formats
 from fastprof.core.errors import FormatError
 from fastprof.core.source import Source
-from fastprof.symbols.names import Symbol
+from fastprof.symbols.symbol import Symbol
 from fastprof.symbols.symbolizer import Symbolizer
 from tests.reference import memray
 from tests.support.paths import CORPUS

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from fastprof.symbols.finder import Finder
-from fastprof.symbols.symbolizer import Mapping, Symbolizer
+from fastprof.symbols.mappings import Mapping
+from fastprof.symbols.symbolizer import Symbolizer
 from tests.support.elf import ElfSection, ElfSymbol, elf_file
 
 AT = 0x400000

@@ -21,9 +21,10 @@ from fastprof.symbols.demangle import demangle
 from fastprof.symbols.elf import ET_EXEC
 from fastprof.symbols.file_cache import FileCache
 from fastprof.symbols.finder import Finder, own_vdso
-from fastprof.symbols.names import Symbol
+from fastprof.symbols.mappings import Mapping, Mappings
 from fastprof.symbols.objects import ElfObject, cached_object
-from fastprof.symbols.symbolizer import Mapping, Mappings, Symbolizer
+from fastprof.symbols.symbol import Symbol
+from fastprof.symbols.symbolizer import Symbolizer
 from tests.differential.peers import need
 from tests.support.paths import NO_SHARED, shared
 from tests.support.xraylog import FdrLog

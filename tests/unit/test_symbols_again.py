@@ -16,10 +16,11 @@ from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.symbols import chains, finder
 from fastprof.symbols.finder import Finder
+from fastprof.symbols.mappings import Mapping
 from fastprof.symbols.maps import MapsText
-from fastprof.symbols.names import Symbol
 from fastprof.symbols.objects import ElfObject
-from fastprof.symbols.symbolizer import Mapping, Symbolizer
+from fastprof.symbols.symbol import Symbol
+from fastprof.symbols.symbolizer import Symbolizer
 from tests.support import profiles
 from tests.support.profiles import Frame, Sample
 

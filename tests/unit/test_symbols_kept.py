@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from fastprof.symbols import chains, kept
-from fastprof.symbols.chains import Chains, chains_of
-from fastprof.symbols.names import Symbol
+from fastprof.symbols.chains import chains_of
 from fastprof.symbols.objects import ElfObject
+from fastprof.symbols.symbol import Chains, Symbol
 
 SOURCE = "int twice(int n) {\n  return 2 * n;\n}\nint main(int n, char **v) {\n  return twice(n);\n}\n"
 

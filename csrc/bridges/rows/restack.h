@@ -39,7 +39,7 @@ void fp_restack_free(struct fp_restack *r);
  * renew their stacks, all of which pass through here. */
 int fp_restack_ahead(struct fp_restack *r, enum fp_frames_step step);
 
-/* Frames and their chains (symbols/chains.py). */
+/* Frames and their chains (symbols/symbol.py). */
 struct fp_restack_named {
     const uint32_t *frames;
     const uint32_t *chains; /* by frame: a count, then a function's number and a line for each entry, outermost first */

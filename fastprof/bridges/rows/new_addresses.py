@@ -15,9 +15,11 @@ from fastprof.core.messages import counted
 from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.symbols import DEBUG_DIRS, DEMANGLE, FORCE_SYMBOLS, SYMBOLS, SYSROOT
-from fastprof.symbols.chains import Chains, save_new
+from fastprof.symbols.chains import save_new
 from fastprof.symbols.finder import Finder
-from fastprof.symbols.symbolizer import Mapping, Symbolizer
+from fastprof.symbols.mappings import Mapping
+from fastprof.symbols.symbol import Chains
+from fastprof.symbols.symbolizer import Symbolizer
 
 _MAPPING = lib.FP_MAPPING_WIDTH
 _LATEST = 4096

@@ -13,8 +13,8 @@ from fastprof.formats.memray.reported import REPORTED
 from fastprof.symbols import DEBUG_DIRS, DEMANGLE, FORCE_SYMBOLS, SYMBOLIZE, SYMBOLS, SYSROOT
 
 if TYPE_CHECKING:
-    from fastprof.symbols.names import Symbol
-    from fastprof.symbols.symbolizer import Mapping
+    from fastprof.symbols.mappings import Mapping
+    from fastprof.symbols.symbol import Symbol
 
 _ALLOCATORS = ("", "pymalloc", "pymalloc_debug", "malloc", "other", "mimalloc", "mimalloc_debug")
 
@@ -85,7 +85,7 @@ class MemrayReader(NativeReader):
                     r.wanted[i].answer = frame
 
     def _mapping(self, mapping: int) -> Mapping:
-        from fastprof.symbols.symbolizer import Mapping
+        from fastprof.symbols.mappings import Mapping
 
         model = self.model
         object_id, low, high, low_limit, high_limit, low_offset, high_offset, _ = model.row("mappings", mapping)

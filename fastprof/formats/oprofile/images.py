@@ -24,7 +24,7 @@ from fastprof.formats.oprofile.reported import REPORTED
 from fastprof.symbols import DEBUG_DIRS, DELETED, DEMANGLE, SYMBOLIZE, SYMBOLS, SYSROOT
 from fastprof.symbols.demangle import demangle, left_mangled
 from fastprof.symbols.kernel import PROC_KALLSYMS
-from fastprof.symbols.names import Symbol
+from fastprof.symbols.symbol import Symbol
 
 if TYPE_CHECKING:
     from fastprof.core.made_folders import PrivateFolder

@@ -40,7 +40,7 @@ class Files:
         if not self._symbolize:
             return None
         from fastprof.symbols.finder import Finder
-        from fastprof.symbols.symbolizer import Mapping, Mappings
+        from fastprof.symbols.mappings import Mapping, Mappings
 
         if self._finder is None:
             self._finder = Finder(**self._where)

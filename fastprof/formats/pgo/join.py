@@ -22,8 +22,8 @@ from fastprof.symbols import SYMBOLS
 from fastprof.symbols.binaries import Binaries, mapping_of
 from fastprof.symbols.builds import Builds, builds
 from fastprof.symbols.dwarf import Place
+from fastprof.symbols.mappings import Mapping
 from fastprof.symbols.objects import ElfObject
-from fastprof.symbols.symbolizer import Mapping
 
 Spot = tuple[int, int]  # the number of a file, a link-time address
 Call = tuple[Spot, tuple[Spot, str], int]  # where it is, the first instruction and name of the callee, times

@@ -29,8 +29,8 @@ from fastprof.symbols.demangle import Demangle, left_mangled
 from fastprof.symbols.demangle import demangle as readable
 from fastprof.symbols.elf import SHT_RELA, ElfFile, Section
 from fastprof.symbols.file_cache import FileCache
-from fastprof.symbols.names import Symbol
 from fastprof.symbols.objects import ElfObject, cached_object
+from fastprof.symbols.symbol import Symbol
 
 ENTER, EXIT, TAIL_EXIT, ENTER_ARGUMENTS = range(4)  # kinds of sleds
 MAX_KIND = 5
