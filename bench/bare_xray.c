@@ -1,6 +1,6 @@
 /* How fast could it be?  Reads an FDR v5 log of one process in file order,
- * decodes it and folds it into call arcs: a fixed direct-mapped table, no
- * checks, no names, no output but two numbers.  Not a converter: a yardstick.
+ * decodes it and folds it into call arcs: one hash table, no checks, no names,
+ * no output but two numbers.  Not a converter: a yardstick.
  *
  *   cc -O3 bench/bare_xray.c -o bare_xray && ./bare_xray trace.xray
  */
@@ -20,8 +20,29 @@ struct frame {
 };
 
 enum { SLOTS = 1 << 16, WINDOW = 1 << 20 };
-static struct arc arcs[SLOTS];
+static struct arc first[SLOTS], *arcs = first;
 static struct frame stack[1 << 20];
+static unsigned shift = 48; /* 64 - log2 of the number of slots */
+
+static uint32_t find(uint64_t key) {
+    uint32_t at = (uint32_t)((key * 0x9e3779b97f4a7c15u) >> shift);
+    while (arcs[at].key != key && arcs[at].calls) at = (at + 1) & (uint32_t)((1ull << (64 - shift)) - 1);
+    return at;
+}
+
+/* To a table twice as large.  Frames refer to arcs by slot. */
+static void grow(size_t depth) {
+    const struct arc *had = arcs;
+    const size_t n = (size_t)1 << (64 - shift--);
+    uint32_t *moved = malloc(n * sizeof *moved);
+    arcs = calloc(2 * n, sizeof *arcs);
+    if (!moved || !arcs) exit(1);
+    for (size_t i = 0; i < n; i++)
+        if (had[i].calls) arcs[moved[i] = find(had[i].key)] = had[i];
+    while (depth) stack[depth].arc = moved[stack[depth].arc], depth--;
+    free(moved);
+    if (had != first) free((void *)had);
+}
 
 int main(int argc, char **argv) {
     if (argc != 2) return 2;
@@ -48,9 +69,11 @@ int main(int argc, char **argv) {
             const uint32_t function = w >> 4;
             if ((w >> 1 & 3) == 0 || (w >> 1 & 3) == 3) {
                 const uint64_t key = (uint64_t)stack[depth].function << 32 | function;
-                uint32_t at = (uint32_t)((key * 0x9e3779b97f4a7c15u) >> 48);
-                while (arcs[at].key != key && arcs[at].calls) at = (at + 1) % SLOTS;
-                n_arcs += !arcs[at].calls;
+                uint32_t at = find(key);
+                if (!arcs[at].calls && ++n_arcs > 3ull << (62 - shift)) {
+                    grow(depth);
+                    at = find(key);
+                }
                 arcs[at].key = key;
                 arcs[at].calls++;
                 calls++;

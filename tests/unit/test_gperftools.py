@@ -78,6 +78,14 @@ def test_extreme_addresses() -> None:
     }
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_differences_of_every_length(sign: int) -> None:
+    """Chains are kept as differences, in one to ten bytes."""
+    steps = [sign * ((1 << bits) + more) for bits in range(64) for more in (-1, 0, 1)]
+    chains = [tuple((1 + k + at) % (1 << 64) for at in (0, step, 2 * step)) for k, step in enumerate(steps)]
+    assert ticks(reference.write([(1, chain) for chain in chains])) == dict.fromkeys(chains, 1)
+
+
 def test_records_without_count_or_stack_are_kept() -> None:
     assert ticks(reference.write([(0, (0x1000, 0x2000)), (4, ())])) == {(0x1000, 0x2000): 0, (): 4}
 
