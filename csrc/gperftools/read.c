@@ -1,5 +1,6 @@
 #include "gperftools/read.h"
 
+#include "core/digits.h"
 #include "gperftools/read_private.h"
 
 /* The state of the decoder. */
@@ -110,13 +111,22 @@ static void begin_run(struct fp_gperftools_reader *g, uint32_t id) {
 /* fp_varint without a branch that depends on v, which it would often mispredict.  May write eight bytes. */
 FP_INLINE uint8_t *put_varint(uint8_t *to, uint64_t v) {
     if (FP_UNLIKELY(v >> 56)) return fp_varint(to, v);
-    const unsigned n = (70 - (unsigned)__builtin_clzll(v | 1)) / 7; /* bytes */
-    v = (v & 0xfffffff0000000) << 4 | (v & 0xfffffff);              /* two groups of 28 bits, 4 of 14, 8 of 7 */
+    const unsigned bits = 64 - (unsigned)__builtin_clzll(v | 1), n = (bits + 6) * 37 >> 8; /* bytes: a seventh */
+    v = (v & 0xfffffff0000000) << 4 | (v & 0xfffffff); /* two groups of 28 bits, 4 of 14, 8 of 7 */
     v = (v & 0xfffc0000fffc000) << 2 | (v & 0x3fff00003fff);
     v = (v & 0x3f803f803f803f80) << 1 | (v & 0x7f007f007f007f);
-    v |= 0x8080808080808080 & ((UINT64_C(1) << 8 * (n - 1)) - 1); /* all but the last go on */
-    for (unsigned i = 0; i < 8; i++) to[i] = (uint8_t)(v >> 8 * i);
+    fp_store_u64(to, v | UINT64_C(0x80808080808080) >> (64 - 8 * n)); /* more follows all but the last */
     return to + n;
+}
+
+FP_INLINE uint8_t *put_chain(uint8_t *to, const struct record *r, int word, int swap) {
+    uint64_t before = 0;
+    for (size_t i = 0; i < r->depth; i++) {
+        const uint64_t pc = fp_gperftools_word(r->pcs + i * (size_t)word, word, swap);
+        to = put_varint(to, fp_zig(pc - before));
+        before = pc;
+    }
+    return to;
 }
 
 /* Appends the chain of a record to g->chains.coded: programs and libraries are small, so that a difference takes three
@@ -125,15 +135,10 @@ static void encode(struct fp_gperftools_reader *g, struct record *r) {
     enum { LONGEST = 10 }; /* bytes of a varint */
     struct fp_buf *b = &g->chains.coded;
     fp_buf_reserve(b, (size_t)r->depth * LONGEST + 1);
-    uint8_t *const begin = b->p + b->n, *end = begin;
-    uint64_t before = 0;
-    for (size_t i = 0; i < r->depth; i++) {
-        const uint64_t pc = fp_gperftools_word(r->pcs + i * (size_t)g->word, g->word, g->swap);
-        end = put_varint(end, fp_zig(pc - before));
-        before = pc;
-    }
+    uint8_t *const begin = b->p + b->n;
+    const int is_usual = g->word == 8 && !g->swap;
     r->coded = b->n;
-    r->n_coded = (size_t)(end - begin);
+    r->n_coded = (size_t)((is_usual ? put_chain(begin, r, 8, 0) : put_chain(begin, r, g->word, g->swap)) - begin);
     b->n += r->n_coded;
 }
 
