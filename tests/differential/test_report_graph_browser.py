@@ -22,10 +22,12 @@ OVERLAP = """(() => {
     return nodes.flatMap((a, i) => nodes.slice(i + 1).filter(b => isOver(a, b))).length;
 })()"""
 COVERED = """(() => {
-    const boxesOf = which => [...document.querySelectorAll(`#callgraph ${which}`)].map(one => one.getBoundingClientRect());
-    const labels = boxesOf('text.label'), boxes = boxesOf('.node rect');
-    const isOver = (a, b) => a.left < b.right - 2 && b.left < a.right - 2 && a.top < b.bottom - 2 && b.top < a.bottom - 2;
-    return [labels.length, labels.flatMap((a, i) => [...labels.slice(i + 1), ...boxes].filter(b => isOver(a, b))).length];
+    const all = which => [...document.querySelectorAll(`#callgraph ${which}`)].map(at => at.getBoundingClientRect());
+    const labels = all('text.label'), boxes = all('.node rect'), apart = (a, b) => a <= b + 2;
+    const isOver = (a, b) => !apart(a.right, b.left) && !apart(b.right, a.left) &&
+        !apart(a.bottom, b.top) && !apart(b.bottom, a.top);
+    const covered = labels.flatMap((a, i) => [...labels.slice(i + 1), ...boxes].filter(b => isOver(a, b)));
+    return [labels.length, covered.length];
 })()"""
 CALLS = (
     "[...document.querySelectorAll('#details .calls')].map(t => "
