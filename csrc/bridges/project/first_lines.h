@@ -1,7 +1,7 @@
 /* bridges/project/first_lines.h - guesses where functions begin, for profiles that lack first lines.
  *
  * For each function: a line of its own file with a cost or a call; lines of other files belong to inlined code. Inlined
- * code of the same file may be further up, and a graph does not distinguish it: so it is the line of the lowest address,
+ * code of the same file may be further up, and a graph cannot distinguish it: it is the line of the lowest address,
  * without addresses the first one in the file, where Callgrind lists lines in order of addresses.  In stacks inlined
  * functions have their own lines: there it is the smallest.
  */
