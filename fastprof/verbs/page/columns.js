@@ -57,9 +57,13 @@ const functionColumns = page => {
     let sums = null;
     return i => {
       if (!sums) {
-        sums = new Float64Array(page.rows());
-        let sum = 0;
-        for (const row of ranked(Uint32Array.from(sums.keys()).filter(row => !page.isCycle(row)), value, true)) sums[row] = sum += value(row);
+        const n = page.rows(), rows = new Uint32Array(n);
+        let size = 0, sum = 0, ofPositive = 0;
+        for (let row = 0; row < n; row++) if (value(row) && !page.isCycle(row)) rows[size++] = row;
+        const sorted = ranked(rows.subarray(0, size), value, true);
+        for (const row of sorted) ofPositive += Math.max(0, value(row));
+        sums = new Float64Array(n).fill(ofPositive);  // of rows of 0
+        for (const row of sorted) sums[row] = sum += value(row);
       }
       return i < page.rows() ? sums[i] / (whole || 1) : 0;
     };

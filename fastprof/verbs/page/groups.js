@@ -18,20 +18,22 @@ class GroupBoxes {
     this.isInverted = centre < 0;
     this.figures = this.isInverted ? tree.self : tree.total;  // of a context, by value column
     this.weights = this.isInverted ? tree.own : tree.weight;
-    const at = [], height = new Int32Array(n).fill(-1);  // below the function; -1: not in it
-    let above = 0, below = 0;
-    for (let i = 1; i < n; i++) {
-      if (!this.weights[i]) continue;
-      if (this.isInverted) at.push(i);
-      else if (height[parent[i]] >= 0) below = Math.max(below, height[i] = height[parent[i]] + 1);
+    const found = new Uint32Array(n), {weights} = this;
+    let size = 0, above = 0, below = 0;
+    if (this.isInverted) for (let i = 1; i < n; i++) if (weights[i]) found[size++] = i;
+    const height = new Int32Array(this.isInverted ? 0 : n).fill(-1);  // below the function; -1: not in it
+    for (let i = 1; i < height.length; i++) {
+      if (!weights[i]) continue;
+      if (height[parent[i]] >= 0) below = Math.max(below, height[i] = height[parent[i]] + 1);
       else if (fn[i] === centre) {  // a recursive function counts once
-        at.push(i);
+        found[size++] = i;
         height[i] = 0;
         above = Math.max(above, depth[i] - 1);
       }
     }
+    const at = found.slice(0, size);
     this.whole = this.weightOf(at) || 1;
-    this.slots = new Map();  // while a group is divided
+    this.slots = new Int32Array(tree.limit + 1).fill(-1);  // by function, while a group is divided
     this.rows = this.isInverted ? tree.deepest + 1 : above + 1 + below;
     this.top = 0;
     this.titles = [];
@@ -47,17 +49,16 @@ class GroupBoxes {
   }
   // Neighbours of contexts: [contexts, those that give the cost].
   callers(at, from) {
-    const {parent} = this.tree;
-    let n = 0;
-    for (let i = 0; i < at.length; i++) n += parent[at[i]] > 0;
-    const above = new Uint32Array(n), same = n === at.length, costs = same ? from : new Uint32Array(n);
-    for (let i = 0, k = 0; k < n; i++) {
+    const {parent} = this.tree, above = new Uint32Array(at.length);
+    let n = 0, costs = from;
+    for (let i = 0; i < at.length; i++) {
       const caller = parent[at[i]];
-      if (!caller) continue;
-      if (!same) costs[k] = from[i];
-      above[k++] = caller;
+      if (caller) {
+        if (costs !== from) costs[n] = from[i];
+        above[n++] = caller;
+      } else if (costs === from) costs = from.slice();
     }
-    return [above, costs];
+    return n === at.length ? [above, from] : [above.subarray(0, n), costs.subarray(0, n)];
   }
   callees(at) {
     const {end} = this.tree, {weights} = this;
@@ -87,21 +88,18 @@ class GroupBoxes {
     return group.members;
   }
   divided(group, step, at, from) {
-    const {fn} = this.tree, slots = new Uint32Array(at.length), sizes = [], isSame = at === from, functions = [], slotOf = this.slots;
-    for (let i = 0, last = -1, slot = 0; i < at.length; i++) {
-      const f = fn[at[i]];
-      if (f !== last) {
-        slot = slotOf.get(f);
-        if (slot === undefined) {
-          slotOf.set(f, slot = sizes.push(0) - 1);
-          functions.push(f);
-        }
-        last = f;
+    const {fn} = this.tree, slots = new Uint32Array(at.length), sizes = [], isSame = at === from, functions = [], {slots: slotOf, tree: {limit}} = this;
+    for (let i = 0; i < at.length; i++) {
+      const f = fn[at[i]], key = f < limit ? f : limit;  // NONE
+      let slot = slotOf[key];
+      if (slot < 0) {
+        slotOf[key] = slot = sizes.push(0) - 1;
+        functions.push(f);
       }
       slots[i] = slot;
       sizes[slot]++;
     }
-    slotOf.clear();
+    for (const f of functions) slotOf[Math.min(f, limit)] = -1;
     const mine = sizes.map(size => new Uint32Array(size)), costs = isSame ? mine : sizes.map(size => new Uint32Array(size)), n = new Uint32Array(sizes.length);
     for (let i = 0; i < at.length; i++) {
       const slot = slots[i], place = n[slot]++;

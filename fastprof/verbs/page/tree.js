@@ -169,6 +169,7 @@ const nodesAfter = (n, {copies, entered, gone}) => {
 //
 //   parent, fn, depth    by node; node 0 is everything; nodes are in depth-first order
 //   end                  the callees of node i, theirs and so on are i + 1 to end[i] - 1
+//   limit                functions are below it
 //   self, total          one array by value column
 //   own, weight          the self and inclusive cost that determine a node's width: the shown value, of two profiles the
 //                        larger one
@@ -197,7 +198,7 @@ class Tree {
         for (let c = i + 1; c < end[i]; c = end[c]) begins.push(c);
       }
     }
-    const made = rebuilt({n, parent, fn, end, depth}, {limit: data.column("function name").length, begins}), own = nodesAfter(n, made), node = own.subarray(1);
+    const made = rebuilt({n, parent, fn, end, depth}, {limit: this.limit = data.column("function name").length, begins}), own = nodesAfter(n, made), node = own.subarray(1);
     for (const i of roots) own[i] = 0;
     this.nodes = () => node;
     this.set(made);
@@ -213,7 +214,7 @@ class Tree {
   // it is hidden and its costs are others', null: none is}
   changed(change, moved = null) {
     const found = Object.create(Tree.prototype), made = rebuilt(this, change), {copies, entered, gone, node} = made, {nodes, n} = this;
-    Object.assign(found, {before: new WeakRef(this), changes: {copies, entered, gone, node}, moved});
+    Object.assign(found, {limit: this.limit, before: new WeakRef(this), changes: {copies, entered, gone, node}, moved});
     found.set(made);
     let known = null;
     found.nodes = () => {
