@@ -61,8 +61,7 @@ class SamplesReader(NativeReader):
         r, model = self._r, self.model
         names = [model.string(r.types.words[2 * i]).decode("utf-8", "replace") for i in range(1, r.types.n)]
         if len(names) > MAX_VALUE_TYPES:
-            detail = f"samples have {len(names):,} names, expected up to {MAX_VALUE_TYPES:,}"
-            raise self.damaged(detail)
+            raise self.damaged(f"samples have {len(names):,} names, expected up to {MAX_VALUE_TYPES:,}")
         if r.n_sampled or not names:
             r.part = self._add([ValueType("samples", "count"), ValueType("time", "nanoseconds")])
         if names:

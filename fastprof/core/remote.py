@@ -12,6 +12,7 @@ from threading import Lock
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError, UsageError, faulty, file_error, raise_as
 from fastprof.core.messages import install
+from fastprof.core.streams import Readable
 from fastprof.core.urls import CLOUDS, Remote, bare, is_taken_anew, shown
 
 _CHUNK = 256 * 1024  # bytes read from a download at a time
@@ -330,7 +331,7 @@ def _time_of(meta: Any) -> int:
     return int(meta["last_modified"].timestamp()) * 1_000_000_000
 
 
-class Download(Remote):
+class Download(Remote, Readable):
     """A whole object, read by one request.
 
     If the connection ends early, obstore requests the rest, provided that the object is still the same.
@@ -392,11 +393,6 @@ class Download(Remote):
         self._at += len(part)
         return bytes(part)
 
-    def readinto(self, into: memoryview) -> int:
-        data = self.read(len(into))
-        into[: len(data)] = data
-        return len(data)
-
     def tell(self) -> int:
         return self._at
 
@@ -408,7 +404,7 @@ class Download(Remote):
         self._chunks = iter(())
 
 
-class Ranges(Remote):
+class Ranges(Remote, Readable):
     """An object as a seekable stream.  Each MiB read costs a request; recent blocks are cached.
 
     A copy has a position of its own and shares the blocks, so each thread can read by its own copy.
@@ -456,7 +452,7 @@ class Ranges(Remote):
             self._blocks[number] = memoryview(data)
         return self._blocks[number]
 
-    def read(self, n: int) -> bytes:
+    def read(self, n: int = -1) -> bytes:
         """Up to `n` bytes: fewer at the end of a block, none only at the end."""
         if self._at >= self.size or n <= 0:
             return b""
@@ -466,11 +462,6 @@ class Ranges(Remote):
         part = bytes(block[offset : offset + n])
         self._at += len(part)
         return part
-
-    def readinto(self, into: memoryview) -> int:
-        data = self.read(len(into))
-        into[: len(data)] = data
-        return len(data)
 
     def close(self) -> None:
         with self._lock:

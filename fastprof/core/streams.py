@@ -99,7 +99,19 @@ def _damage(error: Exception) -> bool:
     return module in {"_lzma", "lzma", "zstandard", "zstd", "igzip_lib"}
 
 
-class _Decompressed:
+class Readable:
+    """A stream whose `readinto` reads what `read` gives."""
+
+    def read(self, n: int = -1) -> bytes:
+        raise NotImplementedError
+
+    def readinto(self, into: memoryview) -> int:
+        data = self.read(len(into))
+        into[: len(data)] = data
+        return len(data)
+
+
+class _Decompressed(Readable):
     """Base of decompressed streams.  Damage is an error or, with `lost`, the end: see `decompressed`."""
 
     def __init__(self, raw: Any, kind: str, lost: Callable[..., None] | None) -> None:
@@ -132,14 +144,6 @@ class _Decompressed:
         if not _damage(error):
             raise error
         return self._fail(f"damage at or before byte {self._at} of the compressed data: {error}", self._at)
-
-    def read(self, n: int = -1) -> bytes:
-        raise NotImplementedError
-
-    def readinto(self, into: memoryview) -> int:
-        data = self.read(len(into))
-        into[: len(data)] = data
-        return len(data)
 
 
 class _Streams(_Decompressed):
@@ -248,7 +252,7 @@ class _Utf16(_Decompressed):
         return data
 
 
-class Rejoined:
+class Rejoined(Readable):
     """A stream whose first bytes, `head`, have been read already; they are read again."""
 
     def __init__(self, head: bytes, rest: IO[bytes]) -> None:
@@ -265,9 +269,7 @@ class Rejoined:
     def readinto(self, into: memoryview) -> int:
         if not self._head:
             return self._rest.readinto(into)  # type: ignore[attr-defined, no-any-return]
-        data = self.read(len(into))
-        into[: len(data)] = data
-        return len(data)
+        return super().readinto(into)
 
 
 class Reading:

@@ -358,8 +358,7 @@ class FirefoxReader(Reader):
             elif table.kind == lib.FP_FIREFOX_NATIVE:
                 table.value_column, table.second_column = column(_NATIVE), column(_RETAINED)
         if len(types) > MAX_VALUE_TYPES:
-            detail = f"samples have {len(types):,} value types, expected up to {MAX_VALUE_TYPES:,}"
-            raise self.damaged(detail)
+            raise self.damaged(f"samples have {len(types):,} value types, expected up to {MAX_VALUE_TYPES:,}")
         self._types = list(types) or [ValueType("samples", "count")]
 
     def _choose_sample_types(self, table: fp_firefox_table, thread: fp_firefox_thread_in, column: Any) -> None:

@@ -103,8 +103,7 @@ class SpeedscopeReader(NativeReader):
             if i - 1 == r.active:
                 default = p.column
         if len(types) > MAX_VALUE_TYPES:
-            detail = f"profiles have {len(types):,} names and units, expected up to {MAX_VALUE_TYPES:,}"
-            raise self.damaged(detail)
+            raise self.damaged(f"profiles have {len(types):,} names and units, expected up to {MAX_VALUE_TYPES:,}")
         part = Part(value_types=types or [ValueType("weight", "count")])
         if any(p.has_value and model.string(p.name).endswith(_ESTIMATED) for _, p in mine):
             part.comments.append(b"stacks are estimated from a call graph")
