@@ -18,6 +18,8 @@ import fastprof
 from fastprof.core._c import ffi, lib
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import FastprofError, FormatError
+from fastprof.formats.pgo.join import Join
+from fastprof.formats.pgo.write import CountsWriter
 from tests.support.paths import CORPUS
 from tests.support.perfdata import ANY_BRANCH, BRANCH, CALL_STACK, CALLCHAIN, IP, PERIOD, TID, TIME, PerfData
 
@@ -292,6 +294,37 @@ def test_a_stack_of_a_million_branches_takes_little_memory() -> None:
     entries = b"".join(b" 0x%x/0x%x/P/-/-/0 " % (n + 16, n) for n in range(0x1000, 0x1000 + 200_000))
     found = rows(MAPS + b"demo 7/7 0.200000:   1000 " + entries + b"\n", max_memory=1 << 20)
     assert found["taken"].total() == 200_000 and found["straight"].total() > 0
+
+
+@pytest.mark.parametrize("target", ["llvm-profile", "bolt"])
+def test_branches_outside_of_programs_take_no_memory(
+    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those in the program are all written, whatever is around them."""
+    text = lzma.decompress((FOLDER / "lbr.perf.xz").read_bytes())
+    maps = b"demo 8/8 0.100000: PERF_RECORD_MMAP2 8/8: [0x1000(0x100000) @ 0 08:01 42 0]: r-xp /not/there\n"
+    entries = b"".join(b" 0x%x/0x%x/P/-/-/0 " % (n + 16, n) for n in range(0x1000, 0x1000 + 30_000))
+    others = maps + b"demo 8/8 0.200000:   1000 " + entries + b"\n"
+    (tmp_path / "both").write_bytes(text + others)
+    (tmp_path / "one").write_bytes(text)
+    sizes = []
+    join = CountsWriter.join
+
+    def noted(self: CountsWriter) -> Join:
+        sizes.append(self.counts.branches.n)
+        return join(self)
+
+    monkeypatch.setattr(CountsWriter, "join", noted)
+    logs = [
+        fastprof.convert(
+            tmp_path / name, tmp_path / f"{name}.out", to=target, symbols=[str(PROGRAM)], max_memory=memory
+        )
+        for name, memory in (("one", 1 << 20), ("both", 1 << 20), ("both", 32 << 20))
+    ]
+    assert (tmp_path / "both.out").read_text() == (tmp_path / "one.out").read_text()
+    assert sizes[0] < sizes[1] < 10_000 < 60_000 < sizes[2]
+    one, few, many = (log.not_representable.get("instructions-elsewhere", 0) for log in logs)
+    assert few >= many > one + 29_000
 
 
 # ---- code

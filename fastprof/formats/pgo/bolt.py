@@ -165,6 +165,7 @@ class BoltWriter(CountsWriter):
     """
 
     format = "bolt"
+    counts_jumps = True
     advice = Message(
         "profiles for BOLT need branch stacks (perf record -b) or instruction addresses, and the program ({--symbols})"
     )
@@ -175,7 +176,7 @@ class BoltWriter(CountsWriter):
         if encoding == "preaggregated" and not has_branches:
             what = "{inputs}there are counts of instructions, but no branches: {-O bolt.format:=}fdata holds those"
             raise usage_error(what, inputs=inputs_of(self.model))
-        join = Join(self.model, self.options, self.is_graph)
+        join = self.join()
         lines = self._branches(join, encoding or "preaggregated") if has_branches else self._counts(join)
         for line in lines:
             self.text(line)

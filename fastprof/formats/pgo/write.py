@@ -1,10 +1,12 @@
 """Writes profiles for compilers."""
 
+from collections import Counter
 from collections.abc import Iterator
 
-from fastprof.core._c import lib
+from fastprof.core._c import ffi, lib
 from fastprof.core.branches import NAMES
-from fastprof.core.c_memory import owned
+from fastprof.core.branches import most as most_branches
+from fastprof.core.c_memory import enough, owned, rows_of
 from fastprof.core.engine import Writer
 from fastprof.core.errors import FastprofError, inputs_of
 from fastprof.core.log import percent
@@ -30,10 +32,14 @@ class CountsWriter(Writer):
     """Adds up counts by address, or branches."""
 
     view = "graph"
+    counts_jumps = False  # whether branches outside of the programs are counted, next to runs
 
     def start(self) -> None:
         self.counts = owned(lib.fp_counts_new(self.model.c), "counts of instructions")
         self.is_graph, self.value = True, ValueType("")
+        self.most_branches = most_branches(self.options)
+        self.n_dropped = 0  # branches and runs
+        self.not_found: Counter[str] = Counter()  # their ends, by the reason why there is no file
 
     def put(self, batch: Batch) -> None:
         self.is_graph = batch.view == "graph"
@@ -42,6 +48,40 @@ class CountsWriter(Writer):
         self.value = types[0] if types else ValueType("")
         self.check(lib.fp_counts_put(self.counts, batch.c, self.err))
         self.log.rows["rows_written"] += len(batch)
+        if self.counts.branches.n > self.most_branches:
+            self._drop_branches()
+
+    def _drop_branches(self) -> None:
+        """Drop the branches outside of the programs, so that the size of these bounds memory."""
+        counts, n = self.counts, self.counts.branches.n
+        join = Join(self.model, self.options, self.is_graph)
+        places = bytearray(self.model.count("frames"))  # 1: in a program, 2: outside
+        kept: list[tuple[list[int], int, int]] = []
+        for row, key in rows_of(counts.branches):
+            for frame in key[:2]:
+                places[frame] = places[frame] or 2 - (join.spot_of_frame(frame) is not None)
+            if 1 in (places[key[0]], places[key[1]]):
+                kept.append(([*key], counts.taken[row], counts.mispredicted[row]))
+            else:
+                self.n_dropped += key[2] or self.counts_jumps
+        self.not_found += join.not_found
+        table, width = ffi.addressof(counts.branches), counts.branches.width
+        lib.fp_table_clear(table)
+        enough(lib.fp_table_init(table, width))
+        for sums in (counts.taken, counts.mispredicted):
+            ffi.memmove(sums, bytes(8 * n), 8 * n)
+        for words, taken, mispredicted in kept:
+            at = lib.fp_table_intern(table, words)
+            if at == lib.FP_NO_ID:
+                raise MemoryError
+            counts.taken[at], counts.mispredicted[at] = taken, mispredicted
+        self.most_branches = max(self.most_branches, 2 * counts.branches.n)
+
+    def join(self) -> Join:
+        join = Join(self.model, self.options, self.is_graph)
+        join.n_elsewhere += self.n_dropped
+        join.not_found += self.not_found
+        return join
 
     def log_losses(self, join: Join) -> None:
         c = self.counts
@@ -72,7 +112,7 @@ class PgoWriter(CountsWriter):
     )
 
     def end(self) -> None:
-        join = Join(self.model, self.options, self.is_graph)
+        join = self.join()
         join.add(self.counts, by_line=self.value.name == "Ir")  # instructions executed
         if self.whole and not self.counts.is_branches:
             join.add_unseen()
