@@ -89,14 +89,14 @@ double fp_trend_median(double *values, uint32_t n) {
     return (below + values[half]) / 2;
 }
 
-static double middle(double a, double b, double c) {
+double fp_trend_middle(double a, double b, double c) {
     const double low = a < b ? a : b, high = a < b ? b : a;
     return c < low ? low : c > high ? high : c;
 }
 
 double fp_trend_near(const double *x, uint32_t n, uint32_t i) {
-    const double a = i >= 3 ? middle(x[i - 3], x[i - 2], x[i - 1]) : (x[0] + x[1]) / 2;
-    const double b = i + 3 < n ? middle(x[i + 1], x[i + 2], x[i + 3]) : (x[n - 2] + x[n - 1]) / 2;
+    const double a = i >= 3 ? fp_trend_middle(x[i - 3], x[i - 2], x[i - 1]) : (x[0] + x[1]) / 2;
+    const double b = i + 3 < n ? fp_trend_middle(x[i + 1], x[i + 2], x[i + 3]) : (x[n - 2] + x[n - 1]) / 2;
     if ((x[i] > a) != (x[i] > b)) return (double)NAN;
     return fabs(x[i] - a) < fabs(x[i] - b) ? a : b;
 }
@@ -512,7 +512,7 @@ int fp_trend_noise(struct fp_trend *t) {
         if (t->period && n >= 4 * t->period) s->seasonal = without_season(&one.t, x, scratch);
         for (uint32_t i = 0; i < n && !one.is_whole; i++) t->values[(size_t)f * t->n_points + one.point[i]] = x[i];
         for (uint32_t i = 0; i < n; i++) s->level += x[i] / n;
-        s->variance = of_differences(x, n, 1, scratch);
+        s->variance = of_differences(x, n, 1, scratch) * t->n_points / fmax(1, t->n_points - t->lost);
     }
     typical(t, freedom_of(t->n_points));
     for (uint32_t f = 0; f < t->n_series; f++) {

@@ -66,6 +66,7 @@ struct fp_trend {
     double extra, freedom;          /* results of fp_trend_noise */
     double tails;                   /* degrees of freedom of Student's distribution that single points follow */
     double mean_weight;
+    double lost; /* points' worth of noise that went with the levels of hosts in turn; of fp_trend_means */
 };
 
 /* Sets `common` to how much the typical series has grown at each point, so that a series that grew does not seem to
@@ -99,8 +100,8 @@ struct fp_trend_replicas {
 };
 
 /* Turns sums of values by point into means.  Hosts whose level differs from others' count as if they were at each
- * point (least squares with a level for each point and host).  A value is missing where no host of the row is. FP_DONE.
- */
+ * point (least squares with a level for each point and host).  Hosts that are never at the same point, as if they came
+ * in turn, get the same mean.  A value is missing where no host of the row is.  FP_DONE. */
 int fp_trend_means(struct fp_trend *t, struct fp_trend_replicas *r);
 
 /* The costs of profiles. */

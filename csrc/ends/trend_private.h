@@ -47,6 +47,9 @@ double fp_trend_tail(double z);
 /* A t statistic as a normal one with the same probability. */
 double fp_trend_normal(double t, double freedom);
 
+/* The median of three. */
+double fp_trend_middle(double a, double b, double c);
+
 /* The level near point i, which has two points or more on each side: of the medians of up to three points before and
  * after, that which is nearer to it; NaN if it is between them. */
 double fp_trend_near(const double *x, uint32_t n, uint32_t i);

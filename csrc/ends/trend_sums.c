@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "ends/trend.h"
+#include "ends/trend_private.h"
 
 uint32_t fp_trend_costs(const struct fp_top_sums *c, uint32_t *ids, int64_t *self, int64_t *inclusive, int64_t *calls) {
     uint32_t n = 0;
@@ -277,6 +278,63 @@ static int means_of_own(struct fp_trend *t, struct fp_trend_replicas *r) {
     return FP_DONE;
 }
 
+#define LEAST_TURNS 4 /* points of hosts that are never with others: with fewer they are compared with these */
+
+/* Points without a host in common, not even by way of others. */
+struct turns {
+    uint32_t *of; /* by point: its group, or that it has none */
+    uint32_t n;
+    double *sums, *counts; /* by group */
+};
+
+static uint32_t root(const uint32_t *up, uint32_t host) {
+    while (up[host] != host) host = up[host];
+    return host;
+}
+
+static void turns_init(struct turns *turns, const struct fp_trend *t, const struct fp_trend_replicas *r) {
+    uint32_t *up = fp_scratch(r->n_hosts + 1, sizeof *up), *group = fp_scratch(r->n_hosts + 1, sizeof *group);
+    uint32_t *count = fp_scratch(r->n_hosts + 1, sizeof *count);
+    turns->of = fp_scratch((size_t)t->n_points + 1, sizeof *turns->of);
+    turns->sums = fp_scratch(r->n_hosts + 1, sizeof *turns->sums);
+    turns->counts = fp_scratch(r->n_hosts + 1, sizeof *turns->counts);
+    turns->n = 0;
+    for (uint32_t h = 0; h < r->n_hosts; h++) up[h] = h;
+    for (uint32_t p = 0; p < t->n_points; p++) {
+        uint32_t first = FP_TREND_NO_ROW;
+        for (uint32_t h = 0; h < r->n_hosts; h++) {
+            if (r->n_by[(size_t)p * r->n_hosts + h] == 0) continue;
+            if (first == FP_TREND_NO_ROW) turns->of[p] = first = h;
+            up[root(up, h)] = root(up, first);
+        }
+    }
+    for (uint32_t p = 0; p < t->n_points; p++) count[root(up, turns->of[p])]++;
+    for (uint32_t h = 0; h < r->n_hosts; h++) group[h] = count[h] < LEAST_TURNS ? FP_TREND_NO_ROW : turns->n++;
+    for (uint32_t p = 0; p < t->n_points; p++) turns->of[p] = group[root(up, turns->of[p])];
+}
+
+/* Moves the values of each group so that all have the same mean.  Single points that stick out do not count. */
+static void level_turns(const struct turns *turns, double *x, uint32_t n) {
+    double all = 0, known = 0;
+    for (uint32_t g = 0; g < turns->n; g++) {
+        double last[2] = {0};
+        uint32_t m = 0;
+        turns->sums[g] = turns->counts[g] = 0;
+        for (uint32_t p = 0; p < n; p++) {
+            if (turns->of[p] != g || isnan(x[p])) continue;
+            if (m >= 2) turns->sums[g] += fp_trend_middle(last[0], last[1], x[p]), turns->counts[g]++;
+            last[0] = last[1], last[1] = x[p], m++;
+        }
+        all += turns->sums[g], known += turns->counts[g];
+    }
+    for (uint32_t p = 0; p < n; p++) {
+        const uint32_t g = turns->of[p];
+        if (g >= turns->n || isnan(x[p]) || x[p] == 0 || turns->counts[g] == 0) continue;
+        const double moved = x[p] + all / known - turns->sums[g] / turns->counts[g];
+        x[p] = (moved < 0) == (x[p] < 0) ? moved : 0;
+    }
+}
+
 int fp_trend_means(struct fp_trend *t, struct fp_trend_replicas *r) {
     const uint32_t n = t->n_points, hosts = r->n_hosts;
     if (hosts && r->is_own) return means_of_own(t, r);
@@ -284,6 +342,9 @@ int fp_trend_means(struct fp_trend *t, struct fp_trend_replicas *r) {
     const double *inverse = hosts ? equations(t, r) : NULL;
     const int moves = hosts && !balanced(t, r);
     double inverses = 0;
+    struct turns turns = {0};
+    if (moves) turns_init(&turns, t, r);
+    t->lost = turns.n > 1 ? turns.n - 1 : 0;
     for (uint32_t p = 0; p < n; p++) inverses += 1 / r->n_of[p] / n;
     r->freedom = fmax(0, (double)r->n_profiles - n - (hosts ? hosts - 1 : 0));
     for (uint32_t f = 0; f < t->n_series; f++) {
@@ -306,6 +367,7 @@ int fp_trend_means(struct fp_trend *t, struct fp_trend_replicas *r) {
             if (!moves || x[p] == 0) sum = x[p];
             x[p] = (sum < 0) == (x[p] < 0) ? sum / r->n_of[p] : 0;
         }
+        if (turns.n > 1) level_turns(&turns, x, n);
         r->spread[f] = r->freedom > 0 ? fmax(0, left) / r->freedom * inverses : 0;
     }
     return FP_DONE;
