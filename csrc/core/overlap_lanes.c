@@ -81,8 +81,7 @@ static int put_event(struct fp_overlap_lanes *l, const struct fp_span *span, uin
 
 /* Enters a call in the first lane where it nests; an event goes to lane 0.  0, or FP_FULL: call again. */
 static int enter(struct fp_overlap_lanes *l, struct fp_span *span, struct fp_batch *out) {
-    fp_array_zeroed(&l->lane_of, &l->cap_lane_of, (uint64_t)span->thread + 1, sizeof *l->lane_of);
-    uint32_t at = l->lane_of[span->thread], before = 0;
+    uint32_t at = *FP_AT(l->lane_of, l->cap_lane_of, span->thread), before = 0;
     for (uint32_t number = 0;; number++) {
         if (!at) {
             at = new_lane(l, span->thread, number) + 1;

@@ -14,8 +14,7 @@ void fp_ends_columns_free(struct fp_ends_columns *c) {
 }
 
 int fp_ends_columns_add(struct fp_ends_columns *c, uint32_t width, uint32_t nullable) {
-    fp_array_room(&c->all, &c->cap_columns, (uint64_t)c->n_columns + 1, sizeof *c->all);
-    struct fp_ends_column *column = &c->all[c->n_columns++];
+    struct fp_ends_column *column = &FP_PUSH(c->all, c->n_columns, c->cap_columns);
     *column = (struct fp_ends_column){.width = width};
     if (width) column->items = fp_have(calloc(c->cap, width));
     if (width && nullable) column->valid = fp_have(calloc((size_t)c->cap / 8 + 1, 1));
@@ -99,7 +98,6 @@ struct fp_ends_owner {
 };
 
 void fp_ends_tables_free(struct fp_ends_tables *t) {
-    if (!t) return;
     clear_texts(&t->functions);
     clear_texts(&t->callees);
     clear_texts(&t->files);
@@ -284,9 +282,8 @@ static int begin_span(struct fp_ends_tables *t, struct fp_ends_open_spans *open,
                       int has_name, struct fp_err *err) {
     const struct fp_model *m = t->model;
     if (check_ids(&m->functions, "the function of a call", function, err)) return err->code;
-    fp_array_room(&open->calls, &open->cap, (uint64_t)open->n + 1, sizeof *open->calls);
     const uint32_t name = has_name ? text_of(t, &t->functions, name_of(m, function)) : 0;
-    open->calls[open->n++] = (struct open_span){t->n_calls++, time, 0, function, name};
+    FP_PUSH(open->calls, open->n, open->cap) = (struct open_span){t->n_calls++, time, 0, function, name};
     return 0;
 }
 

@@ -50,14 +50,8 @@ struct fp_heaptrack *fp_heaptrack_new(struct fp_model *model, int lenient) {
 
 void fp_heaptrack_free(struct fp_heaptrack *f) {
     struct heaptrack_reader *r = (struct heaptrack_reader *)f;
-    if (!r) return;
     fp_heap_free(&f->heap);
-    free(r->strings);
-    free(r->pointers);
-    free(r->traces);
-    free(r->allocations);
-    free(r->functions);
-    free(r);
+    FP_FREE(r->strings, r->pointers, r->traces, r->allocations, r->functions, r);
 }
 
 /* Reads the next number of the line.  Whether there is one. */

@@ -70,10 +70,9 @@ int fp_memray_read_image(struct fp_memray_reader *r, struct fp_cursor *c) {
         (void)fp_cursor_fixed(c, 1);
         const uint64_t address = fp_cursor_fixed(c, 8), nbytes = fp_cursor_number(c), start = base + address;
         if (c->status || !nbytes || nbytes > UINT64_MAX - start) continue;
-        fp_array_room(&r->images, &r->cap_images, (uint64_t)r->n_images + 1, sizeof *r->images);
         const uint32_t mapping =
             fp_model_mapping(r->model, object, start, start + nbytes, address - lowest, FP_MAPPING_FROM_BASE);
-        r->images[r->n_images++] = (struct fp_memray_image){start, start + nbytes, mapping};
+        FP_PUSH(r->images, r->n_images, r->cap_images) = (struct fp_memray_image){start, start + nbytes, mapping};
     }
     return 0;
 }
@@ -136,18 +135,15 @@ int fp_memray_want(struct fp_memray_reader *r) {
 /* The number of frames of a native stack, whose indices of `wanted` are then in native_way. */
 static uint32_t way_of_native(struct fp_memray_reader *r, uint64_t number, uint32_t epoch) {
     uint32_t n = 0;
-    for (uint32_t at = (uint32_t)number; at; at = r->natives[at].caller) {
+    for (uint32_t at = (uint32_t)number; at; at = r->natives[at].caller)
         FP_PUSH(r->native_way, n, r->cap_native_way) = fp_table_find(&r->wanted_keys, (uint32_t[2]){at, epoch});
-    }
     return n;
 }
 
 static uint32_t way_of_python(struct fp_memray_reader *r, uint32_t node) {
     uint32_t n = 0;
-    for (uint32_t at = node; at; at = fp_memray_node(r, at)[FP_NODE_PARENT]) {
-        fp_array_room(&r->way, &r->cap_way, (uint64_t)n + 1, sizeof *r->way);
-        r->way[n++] = fp_memray_node(r, at)[FP_NODE_FRAME];
-    }
+    for (uint32_t at = node; at; at = fp_memray_node(r, at)[FP_NODE_PARENT])
+        FP_PUSH(r->way, n, r->cap_way) = fp_memray_node(r, at)[FP_NODE_FRAME];
     return n;
 }
 

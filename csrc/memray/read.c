@@ -10,31 +10,21 @@ struct fp_memray *fp_memray_new(struct fp_model *model, int lenient) {
     r->model = model;
     r->lenient = lenient;
     r->f.heap.last_of_equal = 1;
-    fp_table_init(&r->thread_ids, 2);
-    fp_table_init(&r->code_ids, 2);
+    FP_INIT_TABLES(2, &r->thread_ids, &r->code_ids, &r->node_keys, &r->wanted_keys);
     fp_table_init(&r->frame_keys, 3);
     fp_table_init(&r->sums, 5);
-    fp_table_init(&r->node_keys, 2);
-    fp_table_init(&r->wanted_keys, 2);
     (void)fp_heap_stack(&r->f.heap, 0, 0); /* row 0 of `sums` */
     return &r->f;
 }
 
 void fp_memray_free(struct fp_memray *f) {
     struct fp_memray_reader *r = (struct fp_memray_reader *)f;
-    if (!r) return;
     fp_heap_free(&f->heap);
-    fp_table_clear(&r->thread_ids);
-    fp_table_clear(&r->code_ids);
-    fp_table_clear(&r->frame_keys);
-    fp_table_clear(&r->sums);
-    fp_table_clear(&r->node_keys);
-    fp_table_clear(&r->wanted_keys);
+    FP_CLEAR_TABLES(&r->thread_ids, &r->code_ids, &r->frame_keys, &r->sums, &r->node_keys, &r->wanted_keys);
     for (uint32_t i = 0; i < r->cap_threads; i++) free(r->threads[i].stack);
     if (r->buckets) fp_release(r->buckets, (r->mask + 1) * sizeof *r->buckets);
     FP_FREE(r->code_of, r->codes, r->frames, r->tables, r->spans, r->large, r->maps, r->numbered, r->nodes);
-    FP_FREE(r->natives, r->images, r->epochs, r->way, r->native_way, f->wanted, f->images, r->threads);
-    free(r);
+    FP_FREE(r->natives, r->images, r->epochs, r->way, r->native_way, f->wanted, f->images, r->threads, r);
 }
 
 static int read_header(struct fp_memray_reader *r, struct fp_cursor *c) {
@@ -94,7 +84,6 @@ static int push(struct fp_memray_reader *r, uint64_t code, uint64_t instruction,
     struct fp_memray_thread *t = fp_memray_current(r);
     const uint32_t frame = t ? fp_memray_frame(r, code, instruction, is_entry) : 0;
     if (!frame) return fp_memray_bad(r, t ? "the code object is not defined" : "a call before the first thread", NULL);
-    fp_array_room(&t->stack, &t->cap, (uint64_t)t->n + 1, sizeof *t->stack);
     uint32_t stack = t->stack[t->n - 1].stack;
     if (r->f.has_native) {
         stack = fp_table_intern(&r->node_keys, (uint32_t[2]){stack, frame});
@@ -103,7 +92,7 @@ static int push(struct fp_memray_reader *r, uint64_t code, uint64_t instruction,
         const int is_hidden = t->id == r->f.main_thread && t->n <= r->f.hidden;
         stack = is_hidden ? 0 : fp_model_stack(r->model, stack, frame / 2);
     }
-    t->stack[t->n++] = (struct fp_memray_top){stack, 0, 0, 0};
+    FP_PUSH(t->stack, t->n, t->cap) = (struct fp_memray_top){stack, 0, 0, 0};
     return 0;
 }
 

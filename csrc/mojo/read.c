@@ -70,11 +70,6 @@ static uint32_t string_of(struct mojo_reader *r, int64_t n) {
     return fp_strings_intern(&r->model->strings, n == UNKNOWN ? "<unknown>" : "?", n == UNKNOWN ? 9 : 1);
 }
 
-static void set(uint32_t **items, uint32_t *cap, uint32_t row, uint32_t value) {
-    fp_array_zeroed(items, cap, (uint64_t)row + 1, sizeof **items);
-    (*items)[row] = value;
-}
-
 static int add(struct mojo_reader *r, uint32_t frame) {
     FP_PUSH(r->stack, r->n, r->cap) = frame;
     return 0;
@@ -111,7 +106,7 @@ static int read_frame(struct mojo_reader *r, struct fp_cursor *c) {
     const uint32_t function = fp_model_function(m, 0, string_of(r, file), string_of(r, scope), 0, 0);
     const uint32_t at =
         fp_model_line(m, function, has_line ? (uint32_t)line : 0, has_line && column > 0 ? (uint32_t)column : 0, 0);
-    set(&r->frames, &r->cap_frames, row_of(r, &r->frame_keys, key), fp_model_frame(m, 0, 0, 0, at));
+    *FP_AT(r->frames, r->cap_frames, row_of(r, &r->frame_keys, key)) = fp_model_frame(m, 0, 0, 0, at);
     return 0;
 }
 
@@ -137,7 +132,7 @@ static int read_sample(struct mojo_reader *r, struct fp_cursor *c) {
     const uint32_t row = row_of(r, &r->thread_keys, (int64_t)id);
     if (row >= r->cap_threads || !r->threads[row]) {
         const uint32_t tid = id < UINT32_MAX - row ? (uint32_t)id : UINT32_MAX - row;
-        set(&r->threads, &r->cap_threads, row, fp_model_thread(r->model, r->f.input, r->pid, tid));
+        *FP_AT(r->threads, r->cap_threads, row) = fp_model_thread(r->model, r->f.input, r->pid, tid);
         if (r->f.n_threads <= row) r->f.n_threads = row + 1;
     }
     r->thread = r->threads[row];
@@ -172,8 +167,8 @@ static int read_event(struct mojo_reader *r, struct fp_cursor *c) {
     if (kind == STRING) {
         const struct fp_cursor_text text = fp_cursor_text(c);
         if (c->status) return c->status;
-        const uint32_t string = fp_strings_intern(&r->model->strings, text.p, text.n);
-        set(&r->strings, &r->cap_strings, row_of(r, &r->string_keys, v), string);
+        const uint32_t row = row_of(r, &r->string_keys, v);
+        *FP_AT(r->strings, r->cap_strings, row) = fp_strings_intern(&r->model->strings, text.p, text.n);
     }
     if (c->status) return c->status;
     if (kind == FRAME_USE) return use_frame(r, c, v);

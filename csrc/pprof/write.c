@@ -100,10 +100,9 @@ static void add_node(struct fp_pprof_writer *w, uint32_t node) {
         fp_buf_reserve(ids, had + 5);
         memmove(ids->p + ids->cap - had, ids->p + cap - had, had);
     }
-    fp_array_room(&w->path, &w->cap_path, (uint64_t)w->n_path + 1, sizeof *w->path);
     const size_t nbytes = had + fp_varint_length(location);
     fp_varint(ids->p + ids->cap - nbytes, location);
-    w->path[w->n_path++] = (struct fp_pprof_node){node, nbytes};
+    FP_PUSH(w->path, w->n_path, w->cap_path) = (struct fp_pprof_node){node, nbytes};
 }
 
 /* Sets the path to that of a stack.  The part shared with the previous stack stays in place. */

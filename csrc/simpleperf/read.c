@@ -56,17 +56,14 @@ struct fp_simpleperf *fp_simpleperf_new(struct fp_model *model, int lenient) {
     struct simpleperf_reader *r = fp_made(sizeof *r);
     r->model = model;
     r->lenient = lenient;
-    fp_table_init(&r->files, 1);
-    fp_table_init(&r->threads, 1);
+    FP_INIT_TABLES(1, &r->files, &r->threads);
     r->s.n_threads = 1;
     return &r->s;
 }
 
 void fp_simpleperf_free(struct fp_simpleperf *s) {
     struct simpleperf_reader *r = (struct simpleperf_reader *)s;
-    if (!r) return;
-    fp_table_clear(&r->files);
-    fp_table_clear(&r->threads);
+    FP_CLEAR_TABLES(&r->files, &r->threads);
     FP_FREE(r->file_rows, r->thread_rows, r->symbols, r->stack, r);
 }
 

@@ -240,8 +240,7 @@ static void push_frame(struct speedscope_reader *r, uint32_t index) {
         r->shared++;
         return;
     }
-    fp_array_room(&r->indices, &r->cap_indices, (uint64_t)n + 1, sizeof *r->indices);
-    r->indices[n] = index;
+    *FP_AT(r->indices, r->cap_indices, n) = index;
     r->n_known = n + 1;
     if (r->n_nodes > n) r->n_nodes = n;
 }

@@ -76,10 +76,8 @@ int fp_speedscope_calls(struct fp_speedscope *w, const struct fp_batch *b) {
 static void pack_stack(struct fp_speedscope *w, struct fp_speedscope_group *g, uint32_t stack) {
     const struct fp_model *m = w->model;
     uint32_t n = 0, shared = 0;
-    for (; stack; stack = fp_table_row(&m->stacks, stack)[FP_STACK_PARENT], n++) {
-        fp_array_room(&w->frames, &w->cap_frames, (uint64_t)n + 1, sizeof *w->frames);
-        w->frames[n] = fp_table_row(&m->stacks, stack)[FP_STACK_FRAME];
-    }
+    for (; stack; stack = fp_table_row(&m->stacks, stack)[FP_STACK_PARENT])
+        FP_PUSH(w->frames, n, w->cap_frames) = fp_table_row(&m->stacks, stack)[FP_STACK_FRAME];
     while (shared < n && shared < g->n_path && g->path[shared] == w->frames[n - 1 - shared]) shared++;
     fp_array_room(&g->path, &g->cap_path, n, sizeof *g->path);
     fp_buf_reserve(&g->packed, PACKED * ((size_t)n - shared + 2));
@@ -133,9 +131,8 @@ int fp_speedscope_put_calls(struct fp_speedscope *w, struct fp_window *in, struc
         if (w->begun) *to++ = ',';
         w->begun = 1;
         if (entered) {
-            fp_array_room(&w->open, &w->cap_open, (uint64_t)w->n_open + 1, sizeof *w->open);
             const uint32_t frame = frame_of(w, (uint32_t)entered - 1);
-            w->open[w->n_open++] = frame;
+            FP_PUSH(w->open, w->n_open, w->cap_open) = frame;
         }
         to = entered ? PUT(to, "{\"type\":\"O\",\"frame\":") : PUT(to, "{\"type\":\"C\",\"frame\":");
         to = fp_put_decimal(to, w->open[w->n_open - 1]);

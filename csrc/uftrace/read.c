@@ -52,13 +52,9 @@ struct fp_uftrace *fp_uftrace_new(struct fp_model *model, int lenient) {
 
 void fp_uftrace_free(struct fp_uftrace *u) {
     struct uftrace_reader *r = (struct uftrace_reader *)u;
-    if (!r) return;
     fp_table_clear(&r->keys);
-    free(r->functions);
     fp_strings_clear(&r->sizes);
-    free(r->switches);
-    free(r->calls);
-    free(r);
+    FP_FREE(r->functions, r->switches, r->calls, r);
 }
 
 FP_ORDER(order, struct uftrace_switch, tid, time, kind)

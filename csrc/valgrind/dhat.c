@@ -307,9 +307,8 @@ static int table_entry(struct fp_dhat_reader *d, const struct fp_window *in, str
         string = intern(d);
     else if (!d->lenient)
         return fp_fail(err, FP_E_MALFORMED, in->base + in->pos, "an entry of the frame table is not a string");
-    fp_array_room(&d->table, &d->cap_table, (uint64_t)d->n_table + 1, sizeof *d->table);
     d->has_empty |= !string;
-    d->table[d->n_table++] = string;
+    FP_PUSH(d->table, d->n_table, d->cap_table) = string;
     return 0;
 }
 

@@ -130,12 +130,6 @@ static uint32_t function_of(void *arg, uint32_t what) {
 
 /* ---- the parts of a plane ---- */
 
-static struct fp_xplane_name *add_name(struct xplane_reader *r, struct fp_xplane_name name) {
-    fp_array_room(&r->x.names, &r->cap_names, (uint64_t)r->x.n_names + 1, sizeof *r->x.names);
-    r->x.names[r->x.n_names] = name;
-    return &r->x.names[r->x.n_names++];
-}
-
 /* The first event of a line: its thread, whose number is that of no other one, as viewers need. */
 static void begin_events(struct xplane_reader *r) {
     const uint32_t n = r->lines.n, index = index_of(r, &r->lines, r->line.id);
@@ -146,7 +140,7 @@ static void begin_events(struct xplane_reader *r) {
     r->line.tid = tid;
     if (r->lines.n != n) { /* else a line in several pieces */
         r->line_names[index] = r->x.n_names;
-        add_name(r, r->line);
+        FP_PUSH(r->x.names, r->x.n_names, r->cap_names) = r->line;
     }
     r->line_at = r->line_names[index];
 }
@@ -192,10 +186,9 @@ static int take_stat(struct xplane_reader *r, const struct fp_wire_field *f) {
     const size_t n = s.text.p ? (size_t)(s.text.end - s.text.p) : 0;
     if ((!n && !s.reference) || n > MOST_CATEGORY) return 0;
     const uint32_t text = n ? fp_strings_intern(&r->model->strings, s.text.p, n) : 0;
-    fp_array_room(&r->pending, &r->cap_pending, (uint64_t)r->n_pending + 1, sizeof *r->pending);
     const uint32_t what = (uint32_t)(what_of(r, r->entry) - r->whats);
     const uint32_t key = (uint32_t)(key_of(r, s.key) - r->key_names);
-    r->pending[r->n_pending++] = (struct waiting_stat){what, key, text, s.reference};
+    FP_PUSH(r->pending, r->n_pending, r->cap_pending) = (struct waiting_stat){what, key, text, s.reference};
     return 0;
 }
 
@@ -214,7 +207,7 @@ static void enter(struct xplane_reader *r, enum kind kind) {
     if (kind == PLANE) {
         r->plane++;
         r->plane_at = r->x.n_names;
-        add_name(r, (struct fp_xplane_name){.pid = r->plane});
+        FP_PUSH(r->x.names, r->x.n_names, r->cap_names) = (struct fp_xplane_name){.pid = r->plane};
     }
     if (kind == LINE) {
         r->line = (struct fp_xplane_name){0};

@@ -18,7 +18,6 @@ struct fp_fold *fp_fold_new(struct fp_model *model, int into, int by) {
 }
 
 void fp_fold_free(struct fp_fold *f) {
-    if (!f) return;
     for (uint32_t i = 0; i < f->cap_threads; i++) free(f->threads[i].frames);
     fp_table_clear(&f->groups);
     fp_durations_free(f->durations);

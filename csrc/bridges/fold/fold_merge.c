@@ -147,8 +147,7 @@ static void enter(struct fp_fold_tree *t, uint32_t depth) {
 static void follow(struct fp_fold_tree *t) {
     const struct fp_fold_tree_head *head = &t->head;
     const uint32_t emptied = t->fold->model->n_emptied;
-    fp_array_room(&t->path, &t->cap_path, (uint64_t)head->depth + 1, sizeof *t->path);
-    t->path[head->depth] = (struct fp_fold_tree_level){head->function, 0};
+    *FP_AT(t->path, t->cap_path, head->depth) = (struct fp_fold_tree_level){head->function, 0};
     uint32_t from = head->depth;
     if (t->n_emptied != emptied) from = 1; /* its stacks were removed */
     t->n_emptied = emptied;

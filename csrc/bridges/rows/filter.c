@@ -157,10 +157,8 @@ static int call_matches(const struct fp_filter *f, struct fp_filter_thread *t, u
 static void enter(struct fp_filter *f, uint32_t thread, uint32_t function) {
     struct fp_filter_thread *t = &f->threads[thread];
     const uint32_t call = fp_table_intern(&f->entered, (const uint32_t[]){thread, function});
-    fp_array_zeroed(&f->active, &f->cap_active, (uint64_t)call + 1, sizeof *f->active);
-    fp_array_room(&t->calls, &t->cap, (uint64_t)t->n + 1, sizeof *t->calls);
-    f->active[call]++;
-    t->calls[t->n++] = call;
+    ++*FP_AT(f->active, f->cap_active, call);
+    FP_PUSH(t->calls, t->n, t->cap) = call;
     if (!t->match && call_matches(f, t, function)) t->match = t->n;
 }
 

@@ -74,9 +74,8 @@ static struct fp_tracks_counter *track_of(struct fp_tracks *t, uint32_t thread, 
     uint32_t id = fp_table_find(&t->counters, key);
     if (!id) {
         if (t->n_tracks == FP_TRACKS_COUNTERS) return NULL;
-        fp_array_zeroed(&t->tracks, &t->cap_tracks, (uint64_t)t->n_tracks + 1, sizeof *t->tracks);
         id = fp_table_intern(&t->counters, key);
-        t->tracks[t->n_tracks++] = (struct fp_tracks_counter){.thread = thread, .name = name};
+        FP_PUSH(t->tracks, t->n_tracks, t->cap_tracks) = (struct fp_tracks_counter){.thread = thread, .name = name};
     }
     return &t->tracks[id - 1];
 }

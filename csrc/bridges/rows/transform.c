@@ -44,8 +44,7 @@ static uint32_t function_of_object(struct fp_transform *t, uint32_t object) {
         const uint8_t *text = fp_string(&t->model->strings, name, &length);
         text = base_name(text, &length);
         const uint32_t base = fp_strings_intern(&t->model->strings, text, length);
-        fp_array_room(&t->collapsed, &t->cap_collapsed, (uint64_t)at + 1, sizeof *t->collapsed);
-        t->collapsed[at] = fp_model_function(t->model, object, 0, base, 0, 0);
+        *FP_AT(t->collapsed, t->cap_collapsed, at) = fp_model_function(t->model, object, 0, base, 0, 0);
     }
     t->object_to[object] = t->collapsed[at] + 1;
     return t->collapsed[at];
@@ -58,10 +57,7 @@ static uint32_t first_of(struct fp_transform *t, uint32_t function) {
         const struct fp_same_function own = fp_same_function(t->model, function);
         const uint32_t n = t->places.n;
         const uint32_t at = fp_table_intern(&t->places, (const uint32_t[]){own.object, own.file, own.name});
-        if (t->places.n > n) {
-            fp_array_room(&t->firsts, &t->cap_firsts, (uint64_t)at + 1, sizeof *t->firsts);
-            t->firsts[at] = function;
-        }
+        if (t->places.n > n) *FP_AT(t->firsts, t->cap_firsts, at) = function;
         t->function_to[function] = t->firsts[at] + 1;
     }
     return t->function_to[function] - 1;

@@ -16,9 +16,7 @@ void fp_transform_free(struct fp_transform *t) {
     for (uint32_t i = 0; i < t->cap_threads; i++)
         FP_FREE(t->threads[i].calls.functions, t->threads[i].shown, t->threads[i].below);
     if (t->open) fp_open_clear(t->open);
-    fp_table_clear(&t->names);
-    fp_table_clear(&t->places);
-    fp_table_clear(&t->inlined);
+    FP_CLEAR_TABLES(&t->names, &t->places, &t->inlined);
     FP_FREE(t->threads, t->open, t->marks, t->stack_to, t->frame_to, t->path, t->chain, t->collapsed, t->object_to,
             t->firsts, t->function_to, t->becomes, t->outermost, t);
 }
@@ -54,10 +52,8 @@ static int enter(struct fp_transform *t, struct fp_transform_thread *h, const st
         if (above && fp_transform_merges(t, h->shown[above - 1], shown)) shown = FP_NO_ID;
     }
     const int is_shown = shown != FP_NO_ID, is_other = is_shown && fp_transform_is_own(t, shown) && shown != function;
-    fp_array_room(&h->shown, &h->cap_shown, (uint64_t)k + 1, sizeof *h->shown);
-    fp_array_room(&h->below, &h->cap_below, (uint64_t)k + 1, sizeof *h->below);
-    h->shown[k] = shown;
-    h->below[k] = is_shown ? k + 1 : above;
+    *FP_AT(h->shown, h->cap_shown, k) = shown;
+    *FP_AT(h->below, h->cap_below, k) = is_shown ? k + 1 : above;
     fp_open_enter(t->open, &h->calls, in->thread[i], function);
     hidden(t, h, in, i, out, !is_shown && !above);
     if (is_shown) append(t, out, in, i, is_other ? FP_OP_ENTER : in->op[i], shown);
