@@ -10,7 +10,9 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 MADE = {
-    "fastprof/core/fp.pxd": [f"core/{name}.h" for name in ("fp", "array", "buf", "digits", "model", "batch", "sort")],
+    "fastprof/core/fp.pxd": [
+        f"core/{name}.h" for name in ("fp", "array", "buf", "digits", "model", "batch", "key_sums", "sort")
+    ],
     "fastprof/formats/callgrind/c.pxd": [f"callgrind/{name}.h" for name in ("lines", "rows", "numbers", "write")],
     "fastprof/formats/folded/c.pxd": ["folded/stack_memo.h"],
 }

@@ -50,8 +50,10 @@ that has such a cost; with many value types, up to 140 bytes for each function a
 a timeline, callers and callees take at most 2 KB for each function, and durations of single calls 4 KB, at most 17 KB.
 A flight recording takes the constants of its largest chunk, up to 14 MiB for frames and stacks that are repeated, and
 up to 40 MiB for samples with many stacks and labels.
-Heaps as text and profiles of DHAT and gperftools take 100 to 400 bytes for each distinct stack, because mapped objects
-and names come last.  Massif takes one tree, OpenTelemetry the dictionary of one message.
+Heaps as text and profiles of DHAT and gperftools, whose mapped objects and names come last, keep their stacks in a
+temporary file beyond half of the limit, and take 11 to 22 bytes for each distinct stack until the names come;
+Perfetto traces take 20 to 40, as samples may refer to any earlier stack.  Massif takes one tree, OpenTelemetry the
+dictionary of one message.
 """
 ABOUT = {
     "timeline": """An XRay log of {rows:,} calls in 2,000 functions and 64 threads, nearly every
@@ -72,8 +74,7 @@ speedscope, Firefox, Perfetto, heaps as text, DHAT): their sums are written to t
 ([architecture.md](architecture.md#batch-and-model)), archives and tables are written in rounds of 500,000 contexts, and
 `info` counts contexts by sorted hashes.  They stay if the Firefox Profiler's samples have times, in queries that read
 `stack_id`, for chosen sizes (`--budget`) and in merges and differences of timelines.  Of a Firefox profile, and of an
-archive written before these rounds, each context of the file takes 12 bytes.  An interned
-stack of a Perfetto trace takes 3 to 6 bytes for each frame.  The stacks of CPU profiles of V8 and of
+archive written before these rounds, each context of the file takes 12 bytes.  The stacks of CPU profiles of V8 and of
 Chrome's traces stay, because their nodes may precede their callers and are read once: 100 to 190 bytes each.""",
         {"timeline": "(merge two|diff) to pprof"},
     ),

@@ -19,6 +19,7 @@
 #include "core/json.h"
 #include "core/json_lex.h"
 #include "core/json_shape.h"
+#include "core/key_sums.h"
 #include "core/marshal.h"
 #include "core/memory.h"
 #include "core/merge.h"

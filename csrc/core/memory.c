@@ -1,5 +1,7 @@
 #if defined(__linux__)
 #define _GNU_SOURCE /* mremap */
+#include <errno.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #endif
 #include "core/memory.h"
@@ -66,6 +68,34 @@ void fp_release(void *p, size_t nbytes) {
         (void)munmap(p, in_pages(nbytes));
 }
 
+/* In whole pages of any system. */
+static size_t in_file(size_t nbytes) {
+    enum { LARGEST = 1 << 16 };
+    return nbytes <= SIZE_MAX - LARGEST ? (nbytes + LARGEST - 1) & ~(size_t)(LARGEST - 1) : SIZE_MAX;
+}
+
+void *fp_file_grow(int fd, uint64_t at, void *p, size_t had, size_t nbytes) {
+    const size_t before = in_file(had), n = in_file(nbytes);
+    int failed;
+    if (n <= before) return p;
+    if (n > FP_FILE_PART) return NULL;
+    /* space that is missing would be a signal later, when a page is written */
+    do failed = posix_fallocate(fd, (off_t)(at + before), (off_t)(n - before));
+    while (failed == EINTR);
+    if (failed) return NULL;
+    void *const fresh = before ? mremap(p, before, n, MREMAP_MAYMOVE)
+                               : mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)at);
+    return fresh == MAP_FAILED ? NULL : fresh;
+}
+
+void fp_file_rest(void *p, size_t nbytes) {
+    (void)madvise(p, in_file(nbytes), MADV_DONTNEED);
+}
+
+void fp_file_release(void *p, size_t nbytes) {
+    if (p) (void)munmap(p, in_file(nbytes));
+}
+
 #else
 
 void *fp_grow(void *p, size_t had, size_t nbytes) {
@@ -82,7 +112,30 @@ void fp_release(void *p, size_t nbytes) {
     free(p);
 }
 
+void *fp_file_grow(int fd, uint64_t at, void *p, size_t had, size_t nbytes) {
+    (void)fd, (void)at, (void)p, (void)had, (void)nbytes;
+    return NULL;
+}
+
+void fp_file_rest(void *p, size_t nbytes) {
+    (void)p, (void)nbytes;
+}
+
+void fp_file_release(void *p, size_t nbytes) {
+    (void)p, (void)nbytes;
+}
+
 #endif
+
+void *fp_file_copy(int fd, uint64_t at, const void *from, size_t used, size_t nbytes) {
+    enum { STEP = 1 << 20 };
+    uint8_t *const to = fp_file_grow(fd, at, NULL, 0, nbytes);
+    for (size_t i = 0; to && i < used; i += STEP) {
+        memcpy(to + i, (const uint8_t *)from + i, used - i < STEP ? used - i : STEP);
+        fp_file_rest(to, nbytes);
+    }
+    return to;
+}
 
 void fp_free_each(void *const *p, size_t n) {
     for (size_t i = 0; i < n; i++) free(p[i]);

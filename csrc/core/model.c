@@ -134,11 +134,45 @@ int fp_strings_init(struct fp_strings *s) {
     return init_strings(s) ? fp_escape() : 0;
 }
 
+static inline size_t start_bytes(const struct fp_strings *s) {
+    return ((size_t)s->cap + 1) * sizeof *s->start;
+}
+
+static void release_strings(const struct fp_strings *s) {
+    void (*const release)(void *, size_t) = s->file ? fp_file_release : fp_release;
+    release(s->bytes, s->bytes ? s->bytes_cap : 0);
+    release(s->start, s->start ? start_bytes(s) : 0);
+}
+
 void fp_strings_clear(struct fp_strings *s) {
-    fp_release(s->bytes, s->bytes ? s->bytes_cap : 0);
-    fp_release(s->start, s->start ? ((size_t)s->cap + 1) * sizeof *s->start : 0);
+    release_strings(s);
     release_index(s->index, s->index_mask);
     memset(s, 0, sizeof *s);
+}
+
+void fp_strings_seal(struct fp_strings *s) {
+    release_index(s->index, s->index_mask);
+    s->index = NULL;
+    s->index_mask = 0;
+}
+
+void fp_strings_to_file(struct fp_strings *s, int fd, uint64_t at) {
+    uint8_t *bytes = fp_file_copy(fd, at, s->bytes, (size_t)s->start[s->n], (size_t)s->bytes_cap);
+    uint64_t *start = fp_file_copy(fd, at + FP_FILE_PART, s->start, ((size_t)s->n + 1) * sizeof *start, start_bytes(s));
+    if (bytes && start) {
+        release_strings(s);
+        s->bytes = bytes;
+        s->start = start;
+        s->file = fd + 1;
+        s->file_at = at;
+        return;
+    }
+    fp_file_release(bytes, (size_t)s->bytes_cap);
+    fp_file_release(start, start_bytes(s));
+}
+
+static void *grow_strings(const struct fp_strings *s, uint64_t part, void *p, size_t had, size_t nbytes) {
+    return s->file ? fp_file_grow(s->file - 1, s->file_at + part, p, had, nbytes) : fp_grow(p, had, nbytes);
 }
 
 void fp_strings_empty(struct fp_strings *s) {
@@ -158,6 +192,29 @@ __attribute__((noinline)) static uint32_t intern_cut(struct fp_strings *s, const
     return s->cut = id;
 }
 
+/* Adds n bytes as a new string.  FP_NO_ID when memory ran out. */
+static inline uint32_t append(struct fp_strings *s, const void *p, size_t n) {
+    if (s->n == FP_NO_ID - 1) return FP_NO_ID;
+    if (s->n == s->cap) {
+        uint64_t cap = (uint64_t)s->cap * 2 < FP_NO_ID ? (uint64_t)s->cap * 2 : FP_NO_ID;
+        uint64_t *start = grow_strings(s, FP_FILE_PART, s->start, start_bytes(s), (size_t)(cap + 1) * sizeof *start);
+        if (!start) return FP_NO_ID;
+        s->start = start;
+        s->cap = (uint32_t)cap;
+    }
+    uint64_t end = s->start[s->n];
+    if (n > s->bytes_cap - end) {
+        uint64_t cap = s->bytes_cap * 2 > end + n ? s->bytes_cap * 2 : (end + n) * 2;
+        uint8_t *bytes = grow_strings(s, 0, s->bytes, s->bytes_cap, (size_t)cap);
+        if (!bytes) return FP_NO_ID;
+        s->bytes = bytes;
+        s->bytes_cap = cap;
+    }
+    memcpy(s->bytes + end, p, n);
+    s->start[s->n + 1] = end + n;
+    return s->n++;
+}
+
 uint32_t fp_strings_intern_hashed(struct fp_strings *s, const void *p, size_t n, uint32_t hash) {
     if (FP_UNLIKELY(n - 1 >= s->most)) return n ? intern_cut(s, p) : 0;
     if (FP_UNLIKELY(s->secret.key[0])) hash = (uint32_t)fp_hash_key_hash(&s->secret, p, n);
@@ -173,25 +230,8 @@ uint32_t fp_strings_intern_hashed(struct fp_strings *s, const void *p, size_t n,
         const int status = rehash(&s->index, s->index_mask, &s->secret, s->bytes, s->start, 0);
         return status ? no_id() : fp_strings_intern_hashed(s, p, n, hash);
     }
-    if (s->n == FP_NO_ID - 1) return no_id();
-    if (s->n == s->cap) {
-        uint64_t cap = (uint64_t)s->cap * 2 < FP_NO_ID ? (uint64_t)s->cap * 2 : FP_NO_ID;
-        uint64_t *start = fp_grow(s->start, ((size_t)s->cap + 1) * sizeof *start, (size_t)(cap + 1) * sizeof *start);
-        if (!start) return no_id();
-        s->start = start;
-        s->cap = (uint32_t)cap;
-    }
-    uint64_t end = s->start[s->n];
-    if (n > s->bytes_cap - end) {
-        uint64_t cap = s->bytes_cap * 2 > end + n ? s->bytes_cap * 2 : (end + n) * 2;
-        uint8_t *bytes = fp_grow(s->bytes, s->bytes_cap, (size_t)cap);
-        if (!bytes) return no_id();
-        s->bytes = bytes;
-        s->bytes_cap = cap;
-    }
-    memcpy(s->bytes + end, p, n);
-    uint32_t id = s->n++;
-    s->start[id + 1] = end + n;
+    const uint32_t id = append(s, p, n);
+    if (id == FP_NO_ID) return no_id();
     s->index[at] = (uint64_t)hash << 32 | id;
     if (s->n > s->index_mask / 4 * 3 && grow_index(&s->index, &s->index_mask)) {
         s->n--; /* remove the entry, so that the table stays searchable */
@@ -199,6 +239,11 @@ uint32_t fp_strings_intern_hashed(struct fp_strings *s, const void *p, size_t n,
         return no_id();
     }
     return id;
+}
+
+uint32_t fp_strings_append(struct fp_strings *s, const void *p, size_t n) {
+    const uint32_t id = n ? append(s, p, n) : 0;
+    return id != FP_NO_ID ? id : no_id();
 }
 
 uint32_t fp_strings_part(struct fp_strings *s, uint32_t id, size_t at, size_t n) {

@@ -41,6 +41,8 @@ struct fp_strings {
     uint32_t index_mask;
     uint32_t cap;
     uint64_t bytes_cap;
+    int32_t file; /* fp_strings_to_file: the descriptor, plus 1 */
+    uint64_t file_at;
 };
 
 /* Distinct rows of `width` 32-bit words.  Row i is words[i*width .. (i+1)*width). */
@@ -172,6 +174,12 @@ int fp_strings_init(struct fp_strings *s);
 /* Removes all strings but the empty one and keeps the memory. */
 void fp_strings_empty(struct fp_strings *s);
 void fp_strings_clear(struct fp_strings *s);
+
+/* Frees what strings are looked up by: from now on they are only read, with fp_string. */
+void fp_strings_seal(struct fp_strings *s);
+/* Moves the strings, but not what they are looked up by, to a file (core/memory.h).  They keep their place in memory if
+ * the disk is full. */
+void fp_strings_to_file(struct fp_strings *s, int fd, uint64_t at);
 
 /* The id of a row of t->width words; added if it is new.  FP_NO_ID when memory ran out.  Not for the functions of a
  * model, some of which are not in the index: see fp_model_function_row. */
@@ -332,6 +340,10 @@ static inline void fp_strings_prefetch_bytes(const struct fp_strings *s, uint32_
 
 /* fp_strings_intern of a string with its fp_strings_hash. */
 uint32_t fp_strings_intern_hashed(struct fp_strings *s, const void *p, size_t n, uint32_t hash);
+
+/* Adds a string without looking it up, even if it is there already; it will not be found.  Its id; 0 for none.  For
+ * strings that are not interned otherwise. */
+uint32_t fp_strings_append(struct fp_strings *s, const void *p, size_t n);
 
 /* The same for rows. */
 static inline uint32_t fp_table_hash(const uint32_t *row, uint32_t width) {

@@ -12,17 +12,17 @@ struct fp_gperftools_reader *fp_gperftools_reader_new(struct fp_model *model, in
     struct fp_gperftools_reader *g = fp_made(sizeof *g);
     g->model = model;
     g->lenient = lenient;
-    fp_strings_init(&g->chains.texts);
+    fp_key_sums_init(&g->known, sizeof(uint64_t));
     fp_table_init(&g->addresses.pcs, 3);
     return g;
 }
 
 void fp_gperftools_reader_free(struct fp_gperftools_reader *g) {
-    fp_strings_clear(&g->chains.texts);
+    fp_key_sums_clear(&g->known);
     FP_CLEAR_TABLES(&g->addresses.pcs, &g->chains.joined);
     FP_FREE_BUFFERS(&g->rows.frames, &g->chains.coded);
-    FP_FREE(g->chains.ticks, g->chains.before, g->addresses.ranges, g->addresses.names, g->addresses.pc_frames,
-            g->chains.is_joined, g->feed.pc, g);
+    FP_FREE(g->chains.before, g->addresses.ranges, g->addresses.names, g->addresses.pc_frames, g->chains.is_joined,
+            g->feed.pc, g);
 }
 
 int fp_gperftools_header(const uint8_t *p, size_t n, int *swap) {
@@ -103,8 +103,8 @@ struct record {
 static void begin_run(struct fp_gperftools_reader *g, uint32_t id) {
     struct fp_gperftools_before *before = FP_AT(g->chains.before, g->chains.cap_before, id);
     if (before->run == g->feed.run) return;
-    if (g->chains.ticks[id] > before->most) before->most = g->chains.ticks[id];
-    g->chains.ticks[id] = 0;
+    if (*fp_gperftools_ticks(g, id) > before->most) before->most = *fp_gperftools_ticks(g, id);
+    *fp_gperftools_ticks(g, id) = 0;
     before->run = g->feed.run;
 }
 
@@ -150,11 +150,10 @@ static int add(struct fp_gperftools_reader *g, const struct record *r, struct fp
     if (r->count > INT64_MAX || g->stats.ticks > INT64_MAX - r->count)
         return fp_fail_got(err, FP_E_OVERFLOW, r->at, "a record's count", FP_GOT_UNSIGNED, r->count,
                            "a sum of counts below 2^63", 0);
-    uint32_t id = fp_strings_intern_hashed(&g->chains.texts, g->chains.coded.p + r->coded, r->n_coded, r->hash);
-    fp_array_zeroed(&g->chains.ticks, &g->chains.cap_ticks, (uint64_t)id + 1, sizeof *g->chains.ticks);
+    const uint32_t id = fp_key_sums_key(&g->known, g->chains.coded.p + r->coded, r->n_coded, r->hash);
     if (FP_UNLIKELY(g->feed.run)) begin_run(g, id);
     if (!id) g->feed.has_empty = 1;
-    g->chains.ticks[id] += r->count;
+    *fp_gperftools_ticks(g, id) += r->count;
     g->stats.ticks += r->count;
     g->stats.records++;
     return 0;
@@ -163,10 +162,10 @@ static int add(struct fp_gperftools_reader *g, const struct record *r, struct fp
 /* Counts n records. */
 static int add_all(struct fp_gperftools_reader *g, struct record *records, uint32_t n, struct fp_err *err) {
     for (struct record *r = records; r < records + n; r++) {
-        r->guess = fp_strings_guess(&g->chains.texts, r->hash);
-        if (r->guess < g->chains.cap_ticks) __builtin_prefetch(&g->chains.ticks[r->guess], 1);
+        r->guess = fp_strings_guess(&g->known.keys, r->hash);
+        if (r->guess < g->known.cap) __builtin_prefetch(fp_gperftools_ticks(g, r->guess), 1);
     }
-    for (struct record *r = records; r < records + n; r++) fp_strings_prefetch_bytes(&g->chains.texts, r->guess);
+    for (struct record *r = records; r < records + n; r++) fp_strings_prefetch_bytes(&g->known.keys, r->guess);
     for (struct record *r = records; r < records + n; r++) {
         if (!add(g, r, err)) continue;
         if (!g->lenient || err->code != FP_E_OVERFLOW) return err->code;
@@ -231,7 +230,7 @@ static int records(struct fp_gperftools_reader *g, struct fp_window *in, struct 
             struct record *r = &group[n++];
             encode(g, r);
             r->hash = fp_strings_hash(g->chains.coded.p + r->coded, r->n_coded);
-            fp_strings_prefetch(&g->chains.texts, r->hash);
+            fp_strings_prefetch(&g->known.keys, r->hash);
         }
         /* Records before the malformed one may be wrong, too.  Report the first error in the file. */
         FP_TRY(add_all(g, group, n, err));

@@ -24,7 +24,8 @@
  * runs.  If part of the profile was written before the fork, the words after the text begin without a header, and the
  * duplicates cannot be identified: they are summed, and `forks_in_pieces` counts such forks.
  *
- * Memory: linear in the distinct chains.
+ * Memory: 11 to 22 bytes for each distinct chain while records are read; the caller takes the rest out of memory
+ * (core/key_sums.h).
  * Source: gperftools doc/cpuprofile-fileformat.html, src/profiledata.cc.
  */
 #pragma once
@@ -68,6 +69,10 @@ struct fp_gperftools_reader {
     uint64_t period_us; /* microseconds a tick; the caller may change it before the rows */
     size_t line_n;      /* after FP_NEEDS: bytes of the current line of text, 0 at the end */
     struct fp_gperftools_stats stats;
+
+    /* The program counters of distinct chains, each the difference to the one before, a varint; and the ticks (u64) in
+     * the last run that has it. */
+    struct fp_key_sums known;
 
     /* private from here on */
     struct fp_gperftools_feed_state feed;

@@ -23,6 +23,10 @@ struct fp_gperftools_name {
     uint32_t order; /* as given */
 };
 
+static inline uint64_t *fp_gperftools_ticks(struct fp_gperftools_reader *g, uint32_t chain) {
+    return fp_key_record(&g->known, chain);
+}
+
 static inline uint64_t fp_gperftools_word(const uint8_t *p, int word, int swap) {
     return word == 8 ? fp_u64s(p, swap) : fp_u32s(p, swap);
 }

@@ -51,11 +51,18 @@ static uint32_t lines_of(const struct fp_gperftools_reader *g, uint64_t address)
 
 /* ---- signal frames ---- */
 
+/* Takes the chains up to this one out of memory, from time to time. */
+static inline void rest(struct fp_gperftools_reader *g, uint32_t id) {
+    enum { STEP = 4096 };
+    if (id % STEP == 0) (void)fp_key_sums_rest(&g->known, UINT64_MAX);
+}
+
 /* Decodes a chain into g->feed.pc, without the signal frames and duplicated leaves by g->rows.rules.  Returns its
  * depth.  `counting`: counts the removed frames. */
 static uint32_t decode(struct fp_gperftools_reader *g, uint32_t id, int counting) {
     size_t nbytes;
-    const uint8_t *p = fp_string(&g->chains.texts, id, &nbytes), *const end = p + nbytes;
+    rest(g, id);
+    const uint8_t *p = fp_string(&g->known.keys, id, &nbytes), *const end = p + nbytes;
     uint32_t n = 0;
     uint64_t pc = 0;
     for (uint64_t difference; p < end; g->feed.pc[n++] = pc) {
@@ -115,7 +122,7 @@ static enum home home_of(const struct fp_gperftools_reader *g, uint64_t address)
  * Returns 1 and appends to g->rows.rules when there is one. */
 static int find_rule(struct fp_gperftools_reader *g) {
     uint64_t candidate = 0, votes = 0, deep = 0, repeated = 0;
-    for (uint32_t id = 1; id < g->chains.texts.n; id++) {
+    for (uint32_t id = 1; id < g->known.keys.n; id++) {
         if (decode(g, id, 0) < 2) continue;
         deep++;
         repeated += g->feed.pc[1] == g->feed.pc[0];
@@ -129,7 +136,7 @@ static int find_rule(struct fp_gperftools_reader *g) {
     }
     uint64_t same = 0, sandwiched = 0, callers = 0, outside = 0, first = 0, first_again = 0;
     uint64_t lowest = UINT64_MAX, highest = 0;
-    for (uint32_t id = 1; id < g->chains.texts.n; id++) {
+    for (uint32_t id = 1; id < g->known.keys.n; id++) {
         uint32_t n = decode(g, id, 0);
         if (n < 2 || g->feed.pc[1] != candidate) continue;
         same++;
@@ -173,16 +180,18 @@ static uint32_t frame_of(struct fp_gperftools_reader *g, uint64_t address, uint3
 
 /* Finalizes the ticks of each chain, and sums them. */
 static void count_ticks(struct fp_gperftools_reader *g) {
-    g->stats.chains = g->chains.texts.n - 1 + (uint32_t)g->feed.has_empty;
+    g->stats.chains = g->known.keys.n - 1 + (uint32_t)g->feed.has_empty;
     g->stats.ticks = 0;
-    for (uint32_t id = 0; id < g->chains.texts.n; id++) {
-        if (id < g->chains.cap_before && g->chains.before[id].most > g->chains.ticks[id])
-            g->chains.ticks[id] = g->chains.before[id].most;
+    for (uint32_t id = 0; id < g->known.keys.n; id++) {
+        rest(g, id);
+        if (id < g->chains.cap_before && g->chains.before[id].most > *fp_gperftools_ticks(g, id))
+            *fp_gperftools_ticks(g, id) = g->chains.before[id].most;
         size_t nbytes, depth = 0;
-        const uint8_t *p = fp_string(&g->chains.texts, id, &nbytes);
+        const uint8_t *p = fp_string(&g->known.keys, id, &nbytes);
         for (size_t i = 0; i < nbytes; i++) depth += p[i] < 0x80; /* the last byte of a varint */
-        g->stats.ticks += g->chains.ticks[id];
-        if (depth >= FP_GPERF_CUT_DEPTH && depth <= FP_GPERF_CUT_DEPTH + 1) g->stats.cut_ticks += g->chains.ticks[id];
+        g->stats.ticks += *fp_gperftools_ticks(g, id);
+        if (depth >= FP_GPERF_CUT_DEPTH && depth <= FP_GPERF_CUT_DEPTH + 1)
+            g->stats.cut_ticks += *fp_gperftools_ticks(g, id);
     }
 }
 
@@ -197,7 +206,7 @@ static void join_chains(struct fp_gperftools_reader *g) {
     struct fp_table *seen = &g->chains.joined;
     uint32_t *first = NULL, cap = 0; /* by row of `seen`: its first chain */
     fp_table_init(seen, JOIN_WIDTH);
-    for (uint32_t id = 1; id < g->chains.texts.n; id++) {
+    for (uint32_t id = 1; id < g->known.keys.n; id++) {
         const uint32_t depth = decode(g, id, 1);
         const size_t nbytes = depth * sizeof *g->feed.pc;
         uint32_t row[JOIN_WIDTH] = {fp_strings_hash((const uint8_t *)g->feed.pc, nbytes), depth, 0};
@@ -211,7 +220,7 @@ static void join_chains(struct fp_gperftools_reader *g) {
                 break;
             }
             if (decode(g, first[found], 0) == depth && !memcmp(g->feed.pc, g->rows.frames.p, nbytes)) {
-                g->chains.ticks[first[found]] += g->chains.ticks[id];
+                *fp_gperftools_ticks(g, first[found]) += *fp_gperftools_ticks(g, id);
                 g->chains.is_joined[id] = 1;
                 break;
             }
@@ -223,13 +232,13 @@ static void join_chains(struct fp_gperftools_reader *g) {
 
 /* Prepares the rows, at the end of the file. */
 static void prepare(struct fp_gperftools_reader *g) {
+    fp_strings_seal(&g->known.keys);
     if (g->addresses.n_ranges) qsort(g->addresses.ranges, g->addresses.n_ranges, sizeof *g->addresses.ranges, by_start);
     if (g->addresses.n_names) qsort(g->addresses.names, g->addresses.n_names, sizeof *g->addresses.names, by_address);
     disjoin(g);
     g->feed.pc = fp_have(malloc(FP_GPERF_MAX_DEPTH * sizeof *g->feed.pc));
-    g->chains.is_joined = fp_have(calloc(g->chains.texts.n, 1));
+    g->chains.is_joined = fp_have(calloc(g->known.keys.n, 1));
     fp_buf_reserve(&g->rows.frames, 1);
-    fp_array_zeroed(&g->chains.ticks, &g->chains.cap_ticks, g->chains.texts.n, sizeof *g->chains.ticks);
     if (!g->keep_signal_frames) find_rules(g);
     count_ticks(g);
     if (g->rows.n_rules) join_chains(g);
@@ -243,7 +252,7 @@ static uint32_t next_stacks(struct fp_gperftools_reader *g, uint32_t *chains, ui
         depths[0] = chains[0] = 0;
         found = 1;
     }
-    for (g->rows.next += !g->rows.next; g->rows.next < g->chains.texts.n && found < n; g->rows.next++) {
+    for (g->rows.next += !g->rows.next; g->rows.next < g->known.keys.n && found < n; g->rows.next++) {
         if (g->chains.is_joined[g->rows.next]) continue;
         chains[found] = g->rows.next;
         depths[found] = decode(g, g->rows.next, 0);
@@ -262,15 +271,15 @@ int fp_gperftools_rows(struct fp_gperftools_reader *g, struct fp_batch *out, str
         prepare(g);
         g->rows.prepared = 1;
     }
-    const uint32_t n_values = g->period_us ? 2 : 1, together = g->chains.texts.n <= FEW_CHAINS ? 1 : FP_MODEL_STACKS;
+    const uint32_t n_values = g->period_us ? 2 : 1, together = g->known.keys.n <= FEW_CHAINS ? 1 : FP_MODEL_STACKS;
     if (out->n_values != n_values) fp_batch_set_values(out, n_values);
     for (uint32_t n = 1; n;) {
         const uint32_t room = out->cap - out->n;
         uint32_t chains[FP_MODEL_STACKS], stacks[FP_MODEL_STACKS];
-        if (!room) return g->rows.next < g->chains.texts.n ? FP_FULL : FP_DONE;
+        if (!room) return g->rows.next < g->known.keys.n ? FP_FULL : FP_DONE;
         n = next_stacks(g, chains, stacks, room < together ? room : together);
         for (uint32_t k = 0; k < n; k++) {
-            uint64_t ticks = g->chains.ticks[chains[k]];
+            uint64_t ticks = *fp_gperftools_ticks(g, chains[k]);
             uint64_t ns;
             if (__builtin_mul_overflow(ticks, g->period_us, &ns) || __builtin_mul_overflow(ns, 1000, &ns) ||
                 ns > INT64_MAX)

@@ -14,10 +14,7 @@ struct fp_gperftools_feed_state {
 };
 
 struct fp_gperftools_chains {
-    struct fp_strings texts; /* the program counters: each the difference to the one before, a varint */
-    struct fp_buf coded;     /* those of the records that are looked up together */
-    uint64_t *ticks;         /* by chain: its ticks in the last run that has it */
-    uint32_t cap_ticks;
+    struct fp_buf coded; /* the program counters of the records that are looked up together, as in `known` */
     struct fp_gperftools_before *before; /* by chain, when there is a second run */
     uint32_t cap_before;
     struct fp_table joined; /* while chains are joined */

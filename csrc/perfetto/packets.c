@@ -21,6 +21,8 @@ void fp_perfetto_read_free(struct fp_perfetto_read *r) {
     fp_perfetto_places_free(r);
     fp_perfetto_clocks_free(r->seqs.clocks);
     fp_perfetto_stacks_free(r->calls.stacks);
+    fp_key_sums_clear(&r->call_stacks);
+    fp_key_sums_clear(&r->chains);
     fp_perfetto_sched_free(r);
     fp_perfetto_counters_free(r);
     FP_CLEAR_TABLES(&r->seqs.ids, &r->tracks.keys, &r->tracks.place_keys, &r->tracks.name_keys);

@@ -130,6 +130,11 @@ struct fp_perfetto_place {
     uint32_t dump; /* the last one of its Java heap */
 };
 
+/* The stack of the model of a chain, plus 1, valid as long as the model's n_renewed is the same. */
+struct fp_perfetto_node {
+    uint32_t node, n_renewed;
+};
+
 struct fp_perfetto_read {
     struct fp_model *model; /* borrowed */
     int32_t lenient;
@@ -148,6 +153,9 @@ struct fp_perfetto_read {
     uint64_t n_rows;
     uint32_t period_name; /* the value type of samples: string of the model, 0: none */
     uint64_t period;
+    /* Once stacks are kept: messages of call stacks as they come, also equal ones; and their chains, frames of the
+     * model as varints, root first, with a struct fp_perfetto_node each. */
+    struct fp_key_sums call_stacks, chains;
     struct fp_buf text; /* events of an array in JSON, each after a line feed and before a comma; their "packet" is an
                            offset in the trace.  The end of the trace may leave some, too */
 

@@ -319,15 +319,10 @@ uint32_t fp_perfetto_function_of(struct fp_perfetto_read *r, uint32_t name, uint
 enum { FP_PERFETTO_HEAP_VALUES = 6 };
 
 struct fp_perfetto_stacks {
-    struct fp_strings messages; /* of interned data */
-    struct fp_strings chains;   /* call stacks: frames of the model as varints, root first */
+    struct fp_strings messages; /* of interned data, but not of call stacks */
     struct fp_buf chain;
-    uint32_t *nodes; /* by chain: 1 + the stack in the model; 0: not there */
-    uint32_t cap_nodes;
-    uint32_t *made, n_made, cap_made; /* chains that are there */
-    uint32_t n_renewed;               /* of the model: when this changes, none is there */
-    struct fp_table symbols;          /* build id, address */
-    uint32_t *symbol_lines;           /* by row of it: line chain of the model */
+    struct fp_table symbols; /* build id, address */
+    uint32_t *symbol_lines;  /* by row of it: line chain of the model */
     uint32_t cap_symbols;
     struct fp_buf path, hex;
     /* place, heap's name, sequence, id of the call stack (two words), chain; of Java heaps: place, 0, dump, 0, 0, stack

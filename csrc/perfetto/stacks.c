@@ -4,7 +4,8 @@ int fp_perfetto_keep_stacks(struct fp_perfetto_read *r) {
     if (r->calls.stacks) return 0;
     struct fp_perfetto_stacks *t = r->calls.stacks = fp_have(calloc(1, sizeof *t));
     fp_strings_init(&t->messages);
-    fp_strings_init(&t->chains);
+    fp_key_sums_init(&r->call_stacks, 0);
+    fp_key_sums_init(&r->chains, sizeof(struct fp_perfetto_node));
     fp_table_init(&t->symbols, 3);
     fp_table_init(&t->heap_keys, 6);
     return 0;
@@ -13,10 +14,9 @@ int fp_perfetto_keep_stacks(struct fp_perfetto_read *r) {
 void fp_perfetto_stacks_free(struct fp_perfetto_stacks *t) {
     if (!t) return;
     fp_strings_clear(&t->messages);
-    fp_strings_clear(&t->chains);
     FP_CLEAR_TABLES(&t->symbols, &t->heap_keys);
     FP_FREE_BUFFERS(&t->path, &t->hex, &t->chain);
-    FP_FREE(t->symbol_lines, t->heap_values, t->nodes, t->made, t);
+    FP_FREE(t->symbol_lines, t->heap_values, t);
 }
 
 /* A line number; 0 if it is too large. */
@@ -148,11 +148,13 @@ int fp_perfetto_chain_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, 
     const uint32_t message = fp_perfetto_id(&s->ids[FP_PK_CALLSTACK], iid);
     uint32_t frame;
     uint64_t id;
+    size_t n;
     int more;
     *chain = 0;
     if (!message) return 0;
     if ((*chain = fp_perfetto_id(&s->ids[FP_PK_CHAINS], iid))) return 1;
-    struct fp_wire_list ids = fp_wire_list_of(kept(r, message), &of_stack, 2);
+    const uint8_t *p = fp_string(&r->call_stacks.keys, message, &n);
+    struct fp_wire_list ids = fp_wire_list_of((struct fp_wire){p, p + n}, &of_stack, 2);
     t->chain.n = 0;
     while ((more = fp_wire_list_next(&ids, &id)) > 0) {
         FP_TRY(frame_of(r, s, id, &frame));
@@ -162,27 +164,21 @@ int fp_perfetto_chain_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, 
     if (more) return FP_E_MALFORMED;
     r->counts[FP_PERFETTO_N_EMPTY_STACKS] += !t->chain.n;
     if (!t->chain.n) return 1;
-    *chain = fp_strings_intern(&t->chains, t->chain.p, t->chain.n);
+    *chain = fp_key_sums_key(&r->chains, t->chain.p, t->chain.n, fp_strings_hash(t->chain.p, t->chain.n));
     fp_perfetto_set_id(&s->ids[FP_PK_CHAINS], iid, *chain);
     return 1;
 }
 
 uint32_t fp_perfetto_stack(struct fp_perfetto_read *r, uint32_t chain) {
-    struct fp_perfetto_stacks *t = r->calls.stacks;
+    struct fp_perfetto_node *const known = fp_key_record(&r->chains, chain);
     uint32_t node = 0;
     uint64_t frame;
     size_t n;
-    if (t->n_renewed != r->model->n_renewed) {
-        while (t->n_made) t->nodes[t->made[--t->n_made]] = 0;
-        t->n_renewed = r->model->n_renewed;
-    }
-    fp_array_zeroed(&t->nodes, &t->cap_nodes, t->chains.n, sizeof *t->nodes);
-    if (t->nodes[chain]) return t->nodes[chain] - 1;
-    const uint8_t *p = fp_string(&t->chains, chain, &n);
+    if (known->node && known->n_renewed == r->model->n_renewed) return known->node - 1;
+    const uint8_t *p = fp_string(&r->chains.keys, chain, &n);
     for (const uint8_t *const end = p + n; p < end; node = fp_model_stack(r->model, node, (uint32_t)frame))
         p = fp_varint_read(p, &frame);
-    FP_PUSH(t->made, t->n_made, t->cap_made) = chain;
-    t->nodes[chain] = node + 1;
+    *known = (struct fp_perfetto_node){node + 1, r->model->n_renewed};
     return node;
 }
 

@@ -116,9 +116,12 @@ static int intern(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, int kin
     if (is_message ? fp_perfetto_id_of(entry, &e.iid) : fp_perfetto_fields(entry, &fp_perfetto_of_name, &e))
         return FP_E_MALFORMED;
     if (is_message && !r->calls.stacks) return 0; /* call stacks are not requested */
-    const uint32_t value = kind == FP_PK_ANNOTATION ? fp_perfetto_annotation(e.text.p, (size_t)(e.text.end - e.text.p))
-                           : is_message             ? fp_perfetto_keep(r, entry.p, (size_t)(entry.end - entry.p))
-                                                    : fp_perfetto_text(r, e.text);
+    if (kind == FP_PK_CALLSTACK && r->feed.surveying) return 0;
+    const size_t n = (size_t)(entry.end - entry.p);
+    const uint32_t value = kind == FP_PK_ANNOTATION  ? fp_perfetto_annotation(e.text.p, (size_t)(e.text.end - e.text.p))
+                           : kind == FP_PK_CALLSTACK ? fp_strings_append(&r->call_stacks.keys, entry.p, n)
+                           : is_message              ? fp_perfetto_keep(r, entry.p, n)
+                                                     : fp_perfetto_text(r, e.text);
     fp_perfetto_set_id(&s->ids[kind], e.iid, value);
     return 0;
 }

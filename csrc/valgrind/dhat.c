@@ -84,7 +84,7 @@ static int field(struct fp_dhat_reader *d, uint32_t key, struct fp_window *in, s
 /* ---- points ---- */
 
 int fp_dhat_add(struct fp_dhat_reader *d, uint32_t stack, const int64_t *v, uint64_t at, struct fp_err *err) {
-    struct fp_dhat_sums sums = d->sums[stack];
+    struct fp_dhat_sums sums = *fp_dhat_sums_of(d, stack);
     for (uint32_t k = 0; k < FP_DHAT_VALUES; k++) {
         if (!__builtin_add_overflow(sums.v[k], v[k], &sums.v[k])) continue;
         if (!d->lenient) return fp_fail(err, FP_E_OVERFLOW, at, "the sum of a stack's values is 2^63 or more");
@@ -93,7 +93,7 @@ int fp_dhat_add(struct fp_dhat_reader *d, uint32_t stack, const int64_t *v, uint
     }
     sums.n++;
     sums.at = at;
-    d->sums[stack] = sums;
+    *fp_dhat_sums_of(d, stack) = sums;
     return 0;
 }
 
@@ -102,9 +102,7 @@ static int add_held(struct fp_dhat_reader *d, struct fp_err *err) {
     struct fp_dhat_held *h = &d->held;
     if (!h->is_point) return 0;
     h->is_point = 0;
-    const uint32_t stack = fp_strings_intern_hashed(&d->stacks, h->code.p, h->code.n, h->hash);
-    fp_array_room(&d->sums, &d->cap_sums, (uint64_t)stack + 1, sizeof *d->sums);
-    while (d->n_sums <= stack) d->sums[d->n_sums++] = (struct fp_dhat_sums){0};
+    const uint32_t stack = fp_key_sums_key(&d->pub.stacks, h->code.p, h->code.n, h->hash);
     return fp_dhat_add(d, stack, h->value, h->at, err);
 }
 
@@ -117,7 +115,7 @@ static int hold(struct fp_dhat_reader *d, struct fp_err *err) {
     for (uint32_t i = 0; i < d->n_fs; i++) end = fp_varint(end, d->fs[i]);
     d->code.n = (size_t)(end - d->code.p);
     const uint32_t hash = fp_strings_hash(d->code.p, d->code.n);
-    fp_strings_prefetch(&d->stacks, hash);
+    fp_strings_prefetch(&d->pub.stacks.keys, hash);
     FP_TRY(add_held(d, err));
     struct fp_dhat_held *h = &d->held;
     const struct fp_buf code = h->code;
@@ -371,18 +369,20 @@ struct fp_dhat *fp_dhat_new(struct fp_model *model, int lenient) {
     d->lenient = d->walk.lenient = lenient;
     d->pub.version = d->pub.pid = d->pub.end_time = d->pub.peak_time = -1;
     fp_json_begin(&d->walk, &shape);
-    FP_INIT_STRINGS(&d->pub.texts, &d->stacks);
+    fp_strings_init(&d->pub.texts);
+    fp_key_sums_init(&d->pub.stacks, sizeof(struct fp_dhat_sums));
     fp_table_init(&d->addresses, 2);
     return &d->pub;
 }
 
 void fp_dhat_free(struct fp_dhat *pub) {
     struct fp_dhat_reader *d = (struct fp_dhat_reader *)pub;
-    FP_CLEAR_STRINGS(&d->pub.texts, &d->stacks);
+    fp_strings_clear(&d->pub.texts);
+    fp_key_sums_clear(&d->pub.stacks);
     FP_CLEAR_TABLES(&d->addresses, &d->places_seen);
     fp_json_free(&d->walk);
     FP_FREE_BUFFERS(&d->code, &d->held.code);
-    FP_FREE(d->fs, d->sums, d->table, d->places, d->text_at, d->frame_of, d->frames, d->nodes, d);
+    FP_FREE(d->fs, d->table, d->places, d->text_at, d->frame_of, d->frames, d->nodes, d);
 }
 
 /* Checks the complete file: required keys, indices of frames. */
@@ -402,6 +402,7 @@ int fp_dhat_feed(struct fp_dhat *pub, struct fp_window *in, struct fp_err *err) 
     if (status) return status;
     pub->bad_end = d->walk.bad_end;
     status = add_held(d, err);
+    fp_strings_seal(&pub->stacks.keys);
     if (!status) status = check(d, err);
     return status ? status : FP_NEEDS;
 }

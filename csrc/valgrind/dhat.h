@@ -8,8 +8,8 @@
  * at the end of the input: the caller sets the place of each text of the table (fp_dhat_place) and then reads the
  * rows.
  *
- * Memory: linear in the file's distinct stacks, 4 bytes for each frame and 120 for each stack, and frames.  The model
- * gets stacks when they become rows.
+ * Memory: 11 to 22 bytes for each distinct stack while points are read, and frames; the caller takes the rest out of
+ * memory (core/key_sums.h).  The model gets stacks when they become rows.
  */
 #pragma once
 
@@ -43,6 +43,8 @@ struct fp_dhat {
     int32_t lifetimes, accesses;  /* whether points have these values */
     uint32_t text[FP_DHAT_TEXTS]; /* strings of `texts`; 0: not in the file */
     struct fp_strings texts;      /* of the fields above, and of the frame table */
+    /* Stacks, as indices of frames in varints, innermost first; the first has no frames.  With the sums of values. */
+    struct fp_key_sums stacks;
     /* the values of rows; set by the caller */
     uint32_t columns[FP_DHAT_VALUES], n_columns;
 };

@@ -30,9 +30,6 @@ struct fp_dhat_reader {
     } held;
     uint32_t highest; /* the highest index of a frame, and the offset of its point */
     uint64_t highest_at;
-    struct fp_strings stacks; /* indices of frames as varints, innermost first */
-    struct fp_dhat_sums *sums;
-    uint32_t n_sums, cap_sums;
     int32_t has_empty;                   /* the frame table has an empty entry */
     uint32_t *table, n_table, cap_table; /* the frame table: strings of `texts` */
     struct fp_dhat_place {
@@ -51,6 +48,10 @@ struct fp_dhat_reader {
     /* the stacks that the model has: entered to entered + n_entered - 1, as long as its n_renewed is the same */
     uint32_t entered, n_entered, entered_nodes[FP_MODEL_STACKS], n_renewed;
 };
+
+static inline struct fp_dhat_sums *fp_dhat_sums_of(const struct fp_dhat_reader *d, uint32_t stack) {
+    return fp_key_record(&d->pub.stacks, stack);
+}
 
 /* Adds values to those of a stack, at the given offset.  0 or an error. */
 int fp_dhat_add(struct fp_dhat_reader *d, uint32_t stack, const int64_t *v, uint64_t at, struct fp_err *err);

@@ -40,7 +40,7 @@ static uint32_t drop_bad_frames(struct fp_dhat_reader *d, uint32_t n) {
 /* Appends the frames of a stack of the file to d->frames, of which there are *n. */
 static void frames_of(struct fp_dhat_reader *d, uint32_t stack, uint32_t *n) {
     size_t nbytes;
-    const uint8_t *p = fp_string(&d->stacks, stack, &nbytes), *const stop = p + nbytes;
+    const uint8_t *p = fp_string(&d->pub.stacks.keys, stack, &nbytes), *const stop = p + nbytes;
     uint32_t n_fs = 0;
     fp_array_room(&d->fs, &d->cap_fs, nbytes, sizeof *d->fs); /* an index takes a byte or more */
     for (uint64_t index; p < stop; d->fs[n_fs++] = (uint32_t)index) p = fp_varint_read(p, &index);
@@ -62,7 +62,7 @@ static void frames_of(struct fp_dhat_reader *d, uint32_t stack, uint32_t *n) {
 /* Enters the stacks from `first` on into the model, FP_MODEL_STACKS at most. */
 static void enter(struct fp_dhat_reader *d, uint32_t first, uint32_t *nodes) {
     uint32_t depths[FP_MODEL_STACKS], n_frames = 0, n = 0;
-    for (; n < FP_MODEL_STACKS && first + n < d->n_sums; n++) {
+    for (; n < FP_MODEL_STACKS && first + n < d->pub.stacks.keys.n; n++) {
         const uint32_t before = n_frames;
         frames_of(d, first + n, &n_frames);
         depths[n] = n_frames - before;
@@ -73,12 +73,14 @@ static void enter(struct fp_dhat_reader *d, uint32_t first, uint32_t *nodes) {
 
 /* Enters all stacks, to compare them. */
 static void enter_stacks(struct fp_dhat_reader *d) {
-    fp_array_room(&d->nodes, &d->cap_nodes, d->n_sums, sizeof *d->nodes);
-    for (uint64_t first = 0; first < d->n_sums; first += FP_MODEL_STACKS) enter(d, (uint32_t)first, d->nodes + first);
+    fp_array_room(&d->nodes, &d->cap_nodes, d->pub.stacks.keys.n, sizeof *d->nodes);
+    for (uint64_t first = 0; first < d->pub.stacks.keys.n; first += FP_MODEL_STACKS)
+        enter(d, (uint32_t)first, d->nodes + first);
 }
 
 static int has_row(const struct fp_dhat_reader *d, uint32_t stack) {
-    if (!stack && !d->sums->v[FP_DHAT_TB] && !d->sums->v[FP_DHAT_TBK]) return 0; /* no point without frames */
+    if (!stack && !fp_dhat_sums_of(d, 0)->v[FP_DHAT_TB] && !fp_dhat_sums_of(d, 0)->v[FP_DHAT_TBK])
+        return 0; /* no point without frames */
     return !d->nodes || d->nodes[stack] != FP_NO_ID;
 }
 
@@ -94,7 +96,7 @@ static int merge_stacks(struct fp_dhat_reader *d, uint32_t n_stacks, struct fp_e
             *known = i + 1;
             continue;
         }
-        const struct fp_dhat_sums *more = &d->sums[i];
+        const struct fp_dhat_sums *more = fp_dhat_sums_of(d, i);
         const uint64_t broken = d->pub.broken;
         status = fp_dhat_add(d, *known - 1, more->v, more->at, err);
         if (d->pub.broken != broken) d->pub.broken = broken + more->n; /* all its points are lost */
@@ -120,7 +122,7 @@ static int has_equal_stacks(const struct fp_dhat_reader *d, uint32_t n_stacks) {
 }
 
 static int end_stacks(struct fp_dhat_reader *d, struct fp_err *err) {
-    const uint32_t n_stacks = d->n_sums;
+    const uint32_t n_stacks = d->pub.stacks.keys.n;
     enter_stacks(d);
     if (n_stacks && !has_row(d, 0)) d->nodes[0] = FP_NO_ID;
     return has_equal_stacks(d, n_stacks) ? merge_stacks(d, n_stacks, err) : 0;
@@ -164,11 +166,11 @@ static void enter_next(struct fp_dhat_reader *d) {
 int fp_dhat_rows(struct fp_dhat *pub, struct fp_batch *out, struct fp_err *err) {
     struct fp_dhat_reader *d = (struct fp_dhat_reader *)pub;
     FP_TRY(d->is_begun ? 0 : begin_rows(d, err));
-    for (; d->next < d->n_sums; d->next++) {
+    for (; d->next < d->pub.stacks.keys.n; d->next++) {
         if (!has_row(d, d->next)) continue;
         if (out->n == out->cap) return FP_FULL;
         if (d->next - d->entered >= d->n_entered || d->n_renewed != d->model->n_renewed) enter_next(d);
-        const struct fp_dhat_sums *sums = &d->sums[d->next];
+        const struct fp_dhat_sums *sums = fp_dhat_sums_of(d, d->next);
         const uint32_t i = fp_batch_sample(out, d->entered_nodes[d->next - d->entered], 0, 0, 0);
         for (uint32_t k = 0; k < d->pub.n_columns; k++)
             out->values[(size_t)k * out->cap + i] = sums->v[d->pub.columns[k]];

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any, fp_buf, fp_rounds, fp_window
+from fastprof.core._typing import Any, fp_buf, fp_key_sums, fp_rounds, fp_window
 from fastprof.core.errors import FastprofError
 from fastprof.core.streams import temporary_failed, temporary_file
 
@@ -55,6 +55,19 @@ class Spilled:
             self.append(there)
         else:
             self.read(rounds.offset, there)
+
+
+class KeptKeys(Spilled):
+    """Keys and sums that a reader keeps until the end of its input (core/key_sums.h), within half of a limit."""
+
+    def __init__(self, sums: fp_key_sums, limit: int) -> None:
+        super().__init__()
+        self._sums, self._most = sums, limit // 2
+
+    def rest(self) -> None:
+        """Take them out of memory if they exceed it: after each window and batch."""
+        if lib.fp_key_sums_rest(self._sums, self._most):
+            lib.fp_key_sums_to_file(self._sums, self.file().fileno())
 
 
 class Groups(Spilled):

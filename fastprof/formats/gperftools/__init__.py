@@ -2,7 +2,7 @@
 
 from fastprof.core.engine import MAYBE, NO, SURE, Capabilities, Format
 from fastprof.core.model import ValueType
-from fastprof.core.options import INT64, Option, Whole
+from fastprof.core.options import INT64, MAX_MEMORY, Option, Whole
 
 PERIOD: Option[int | None] = Option(
     "period_us",
@@ -68,7 +68,7 @@ FORMATS = (
             lacks=frozenset({"thread-names", "value-names", "long-names", "inherited-events", "parts"}),
             header=frozenset({"period", "drop_frames"}),
         ),
-        reads=(PERIOD, KEEP_SIGNAL_FRAMES),
+        reads=(PERIOD, KEEP_SIGNAL_FRAMES, MAX_MEMORY),
         writes=(PERIOD,),
     ),
 )

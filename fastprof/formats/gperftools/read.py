@@ -9,8 +9,9 @@ from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import Reader
 from fastprof.core.messages import Message, counted
 from fastprof.core.model import Part, ValueType
-from fastprof.core.options import LENIENT
+from fastprof.core.options import LENIENT, MAX_MEMORY
 from fastprof.core.reported import counts_of
+from fastprof.core.spill import KeptKeys
 from fastprof.formats.gperftools import KEEP_SIGNAL_FRAMES, PERIOD, SYMBOLIZED
 from fastprof.formats.gperftools.reported import REPORTED
 from fastprof.symbols.listed import SYMBOL_LINE, java_frame
@@ -52,6 +53,7 @@ class GperftoolsReader(Reader):
     def start(self) -> None:
         g = lib.fp_gperftools_reader_new(self.model.c, self.options[LENIENT])
         self._g = g = owned(g, "the gperftools decoder")
+        self._kept = KeptKeys(ffi.addressof(g, "known"), self.options[MAX_MEMORY])
         g.keep_signal_frames = self.options[KEEP_SIGNAL_FRAMES]
         self._maps = MapsText()
         self._binary = b""
@@ -65,7 +67,9 @@ class GperftoolsReader(Reader):
 
     def feed(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         batch.part = self._part_index
-        return self._step(self, in_, batch, err)
+        status = self._step(self, in_, batch, err)
+        self._kept.rest()
+        return status
 
     def _symbol_text(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         for line in self._text_lines(in_):

@@ -2,6 +2,7 @@
 
 from fastprof.core import lazy_re as re
 from fastprof.core.engine import NO, SURE, Format
+from fastprof.core.options import MAX_MEMORY
 from fastprof.symbols import SYMBOLS
 
 # Every file contains one of these words; without one, the patterns are not compiled.
@@ -30,6 +31,6 @@ FORMATS = (
         suffixes=(".heap",),
         sniff=sniff,
         reader="read:HeapReader",
-        reads=(SYMBOLS,),  # with names of all frames, more of Go's can be dropped
+        reads=(SYMBOLS, MAX_MEMORY),  # with names of all frames, more of Go's can be dropped
     ),
 )

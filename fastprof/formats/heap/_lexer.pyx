@@ -99,10 +99,12 @@ cdef class Lexer:
     cdef bint has_context, has_threads, has_all
     cdef uint32_t last_key  # THREADS: of the previous thread
     cdef Store store
+    cdef readonly size_t kept  # the address of the struct fp_key_sums of stacks
     cdef bint allocated  # a row has different figures for allocated objects and objects in use
 
     def __cinit__(self, size_t model, bint lenient):
         self.model = <fp_model *>model
+        self.kept = <size_t>&self.store.kept
         self.lenient = lenient
         if store_init(&self.store, self.model) or fp_array_room(&self.pcs, &self.cap_pcs, KEY_WORDS, sizeof(uint32_t)):
             raise MemoryError("no memory to read a heap profile")
@@ -584,7 +586,7 @@ cdef class Lexer:
             return fp_fail(err, FP_E_NOMEM, 0, "memory")
         if not store_add(&self.store, self.last_key, h.values, h.n_values):
             return self.beyond(h.line, h.at, err)
-        self.store.sums[self.last_key].line, self.store.sums[self.last_key].at = h.line, h.at
+        sums_of(&self.store, self.last_key).line, sums_of(&self.store, self.last_key).at = h.line, h.at
         self.seen.rows += 1
         return OK
 

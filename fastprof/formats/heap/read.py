@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 
 from fastprof.core import lazy_re as re
-from fastprof.core._c import lib
+from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, fp_batch, fp_err, fp_window
 from fastprof.core.allocators import GO_KEPT, GO_NAMES, NAMES
 from fastprof.core.c_memory import address_of, enough
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
 from fastprof.core.model import Part, ValueType
-from fastprof.core.options import LENIENT
+from fastprof.core.options import LENIENT, MAX_MEMORY
 from fastprof.core.reported import coded
+from fastprof.core.spill import KeptKeys
 from fastprof.formats.heap import _lexer
 from fastprof.formats.heap._lexer import Lexer
 from fastprof.formats.heap.reported import REPORTED
@@ -54,6 +55,8 @@ class HeapReader(Reader):
     def start(self) -> None:
         self.distinct = True
         self._lexer = Lexer(address_of(self.model.c), self.options[LENIENT])
+        kept = ffi.cast("struct fp_key_sums *", self._lexer.kept)
+        self._kept = KeptKeys(kept, self.options[MAX_MEMORY])
         self._maps = MapsText()
         self._take = HeapReader._first  # functions, not methods, as in the reader of gperftools' CPU profiles
         self._types: list[ValueType] | None = None  # value types that the header determines
@@ -77,6 +80,7 @@ class HeapReader(Reader):
             if self._part_index >= 0:
                 batch.part = self._part_index
             status = lexer.feed(address_of(in_), address_of(batch), address_of(err))
+            self._kept.rest()
             if status != lib.FP_NEEDS:
                 return status
             if not lexer.line_length:

@@ -48,9 +48,7 @@ cdef struct Store:
     uint32_t *named_lines
     uint32_t cap_named_lines
     fp_strings texts  # labels, as in the file
-    fp_strings keys  # text, bytes of an object (two words), ids of addresses
-    Sums *sums  # by key
-    uint32_t cap_sums
+    fp_key_sums kept  # text, bytes of an object (two words), ids of addresses; and Sums
     # rows on their way out
     Range *ranges
     uint32_t n_ranges
@@ -72,7 +70,7 @@ cdef struct Store:
 cdef inline int store_init(Store *s, fp_model *model) noexcept nogil:
     """s is zeroed.  0 or FP_E_NOMEM."""
     s.model = model
-    if (fp_table_init(&s.addresses, ADDRESS_WORDS) or fp_table_init(&s.named, 2) or fp_strings_init(&s.keys)
+    if (fp_table_init(&s.addresses, ADDRESS_WORDS) or fp_table_init(&s.named, 2) or fp_key_sums_init(&s.kept, sizeof(Sums))
             or fp_strings_init(&s.texts)):
         return FP_E_NOMEM
     return 0
@@ -81,13 +79,12 @@ cdef inline int store_init(Store *s, fp_model *model) noexcept nogil:
 cdef inline void store_clear(Store *s) noexcept nogil:
     fp_table_clear(&s.addresses)
     fp_table_clear(&s.named)
-    fp_strings_clear(&s.keys)
+    fp_key_sums_clear(&s.kept)
     fp_strings_clear(&s.texts)
     free(s.words)
     free(s.lines)
     free(s.frames)
     free(s.named_lines)
-    free(s.sums)
     free(s.ranges)
     free(s.nodes)
     free(s.entering)
@@ -161,16 +158,17 @@ cdef inline uint32_t store_hash(Store *s, uint32_t *key, uint32_t n, uint32_t te
     cdef uint32_t hash_
     key[0], key[1], key[2] = text, <uint32_t>nbytes, <uint32_t>(<uint64_t>nbytes >> 32)
     hash_ = fp_strings_hash(key, (KEY_WORDS + <size_t>n) * sizeof(uint32_t))
-    fp_strings_prefetch(&s.keys, hash_)
+    fp_strings_prefetch(&s.kept.keys, hash_)
     return hash_
 
 
 cdef inline uint32_t store_key(Store *s, const uint32_t *key, uint32_t n, uint32_t hash_) noexcept nogil:
     """The id of a key with its store_hash; FP_NO_ID when memory ran out."""
-    cdef uint32_t id_ = fp_strings_intern_hashed(&s.keys, key, (KEY_WORDS + <size_t>n) * sizeof(uint32_t), hash_)
-    if id_ != FP_NO_ID and fp_array_zeroed(&s.sums, &s.cap_sums, <uint64_t>id_ + 1, sizeof(Sums)):
-        return FP_NO_ID
-    return id_
+    return fp_key_sums_key(&s.kept, key, (KEY_WORDS + <size_t>n) * sizeof(uint32_t), hash_)
+
+
+cdef inline Sums *sums_of(const Store *s, uint32_t key) noexcept nogil:
+    return <Sums *>fp_key_record(&s.kept, key)
 
 
 cdef inline bint store_add(Store *s, uint32_t key, const int64_t *v, uint32_t n) noexcept nogil:
@@ -178,10 +176,10 @@ cdef inline bint store_add(Store *s, uint32_t key, const int64_t *v, uint32_t n)
     cdef int64_t sums[N_VALUES]
     cdef uint32_t k
     for k in range(n):
-        sums[k] = s.sums[key].v[k]
+        sums[k] = sums_of(s, key).v[k]
         if fp_heap_add(&sums[k], v[k]):
             return False
-    memcpy(s.sums[key].v, sums, n * sizeof(int64_t))
+    memcpy(sums_of(s, key).v, sums, n * sizeof(int64_t))
     return True
 
 
@@ -247,6 +245,7 @@ cdef inline int store_frames(Store *s) noexcept nogil:
     cdef uint32_t cap = 0, i, lines, flags, mapping
     cdef const uint32_t *row
     cdef uint64_t address, at
+    fp_strings_seal(&s.kept.keys)  # no row follows
     if fp_array_zeroed(&s.frames, &cap, s.addresses.n, sizeof(uint32_t)):
         return FP_E_NOMEM
     for i in range(1, s.addresses.n):
@@ -272,7 +271,7 @@ cdef inline int store_frames(Store *s) noexcept nogil:
 cdef inline const uint32_t *key_of(const Store *s, uint32_t id_, uint32_t *depth) noexcept nogil:
     """The words of a key, and how many addresses it has."""
     cdef size_t nbytes
-    cdef const uint8_t *p = fp_string(&s.keys, id_, &nbytes)
+    cdef const uint8_t *p = fp_string(&s.kept.keys, id_, &nbytes)
     depth[0] = <uint32_t>(nbytes // sizeof(uint32_t)) - KEY_WORDS
     return <const uint32_t *>p  # all lengths are multiples of a word
 
@@ -283,7 +282,7 @@ cdef inline int store_enter(Store *s, uint32_t first, uint32_t *nodes) noexcept 
     cdef uint32_t n = 0, i
     cdef uint64_t total = 0
     cdef const uint32_t *key
-    while n < FP_MODEL_STACKS and first + n < s.keys.n:
+    while n < FP_MODEL_STACKS and first + n < s.kept.keys.n:
         key = key_of(s, first + n, &depths[n])
         if fp_array_room(&s.entering, &s.cap_entering, total + depths[n], sizeof(uint32_t)):
             return FP_E_NOMEM
@@ -297,8 +296,8 @@ cdef inline int store_enter(Store *s, uint32_t first, uint32_t *nodes) noexcept 
 cdef inline int store_stacks(Store *s) noexcept nogil:
     """The model's stacks of all keys, to compare them.  0 or FP_E_NOMEM."""
     cdef uint32_t cap = 0, id_ = 1
-    cdef int status = fp_array_zeroed(&s.nodes, &cap, s.keys.n, sizeof(uint32_t))
-    while status == 0 and id_ < s.keys.n:
+    cdef int status = fp_array_zeroed(&s.nodes, &cap, s.kept.keys.n, sizeof(uint32_t))
+    while status == 0 and id_ < s.kept.keys.n:
         status = store_enter(s, id_, s.nodes + id_)
         id_ += FP_MODEL_STACKS
     return status
@@ -327,7 +326,7 @@ cdef inline int store_merge(Store *s, bint lenient, fp_err *err) noexcept nogil:
     memset(&rows, 0, sizeof(rows))
     if fp_table_init(&rows, 4):
         return fp_fail(err, FP_E_NOMEM, 0, "memory")
-    for i in range(1, s.keys.n):
+    for i in range(1, s.kept.keys.n):
         key = key_of(s, i, &depth)
         row[0], row[1], row[2], row[3] = s.nodes[i], s.labels[key[0]], key[1], key[2]
         before = rows.n
@@ -336,12 +335,12 @@ cdef inline int store_merge(Store *s, bint lenient, fp_err *err) noexcept nogil:
             status = fp_fail(err, FP_E_NOMEM, 0, "memory")
         elif id_ == before:
             firsts[id_] = i
-        elif store_add(s, firsts[id_], s.sums[i].v, N_VALUES):
+        elif store_add(s, firsts[id_], sums_of(s, i).v, N_VALUES):
             s.nodes[i] = FP_NO_ID
         elif not lenient:  # else both rows stay
-            status = fp_fail(err, FP_E_OVERFLOW, s.sums[i].at,
+            status = fp_fail(err, FP_E_OVERFLOW, sums_of(s, i).at,
                              "the sum of the values of equal samples is 2^63 or more")
-            err.line = s.sums[i].line
+            err.line = sums_of(s, i).line
         if status:
             break
     fp_table_clear(&rows)
@@ -354,7 +353,7 @@ cdef inline int store_drain(Store *s, fp_batch *b, fp_err *err) noexcept nogil:
     cdef const uint32_t *key
     cdef uint32_t k, label, depth, node
     cdef size_t cap = b.cap
-    while s.next < s.keys.n:
+    while s.next < s.kept.keys.n:
         if s.nodes != NULL and s.nodes[s.next] == FP_NO_ID:
             s.next += 1
             continue
@@ -374,7 +373,7 @@ cdef inline int store_drain(Store *s, fp_batch *b, fp_err *err) noexcept nogil:
         b.thread[b.n] = 0
         b.label[b.n] = label
         for k in range(s.n_columns):
-            b.values[k * cap + b.n] = s.sums[s.next].v[s.columns[k]]
+            b.values[k * cap + b.n] = sums_of(s, s.next).v[s.columns[k]]
         b.n += 1
         s.next += 1
     return FP_DONE

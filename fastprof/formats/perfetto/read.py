@@ -8,13 +8,12 @@ from fastprof.core import lazy_re as re
 from fastprof.core._c import lib
 from fastprof.core._typing import fp_batch, fp_err, fp_window
 from fastprof.core.allocators import NAMES
-from fastprof.core.c_memory import enough
 from fastprof.core.counted import COUNTED
 from fastprof.core.engine import Reader, read_other
 from fastprof.core.log import Log
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.native import NativeReader
-from fastprof.core.options import Options
+from fastprof.core.options import MAX_MEMORY, Options
 from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
 from fastprof.formats.perfetto import DATA
@@ -80,7 +79,7 @@ class PerfettoReader(NativeReader):
     def ranges(self) -> Iterable[tuple[int, int | None]]:
         r = self._r
         if self.addresses or self._data == "objects":
-            enough(lib.fp_perfetto_keep_stacks(r))
+            self._trace.keep_stacks(self.options[MAX_MEMORY])
         if self.addresses:  # symbols may come last
             self._trace.survey(until_call=False)
             self._trace.restart()
@@ -110,6 +109,7 @@ class PerfettoReader(NativeReader):
 
     def feed(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         status = super().feed(in_, batch, err)
+        self._trace.rest()
         self._threads.add_names(self.model.parts[self.part])
         return status
 

@@ -8,7 +8,7 @@ from fastprof.core.errors import FormatError, check
 from fastprof.core.model import Model
 from fastprof.core.options import LENIENT, MAX_MEMORY, Options
 from fastprof.core.source import Source
-from fastprof.core.spill import MOST_ROUNDS, Spilled
+from fastprof.core.spill import MOST_ROUNDS, KeptKeys, Spilled
 from fastprof.formats.perfetto.inflate import Inflate
 
 FORMAT = "perfetto"
@@ -33,6 +33,17 @@ class Trace:
         self._err = ffi.new("struct fp_err *")
         self._inflate = Inflate()
         self._spilled = Spilled()
+        self._kept: list[KeptKeys] = []
+
+    def keep_stacks(self, limit: int) -> None:
+        """From now on, keep the data that call stacks need."""
+        enough(lib.fp_perfetto_keep_stacks(self.c))
+        self._kept = [KeptKeys(ffi.addressof(self.c, name), limit // 2) for name in ("call_stacks", "chains")]
+
+    def rest(self) -> None:
+        """Take that data out of memory, if it is large."""
+        for kept in self._kept:
+            kept.rest()
 
     def choose(self) -> str:
         """Choose the kind of data: the first one that the trace has."""
@@ -68,6 +79,7 @@ class Trace:
             elif self.c.asks != lib.FP_PERFETTO_TEXT:
                 self.answer()
             status = read()
+            self.rest()
             if to is not None and text.n:
                 to.append(memoryview(ffi.buffer(text.p, text.n)))
                 text.n = 0

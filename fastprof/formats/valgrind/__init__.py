@@ -2,7 +2,7 @@
 
 from fastprof.core import lazy_re as re
 from fastprof.core.engine import NO, SURE, Format
-from fastprof.core.options import Kind, Option
+from fastprof.core.options import MAX_MEMORY, Kind, Option
 
 _MASSIF = rb"desc: .*\r?\n(?:desc: .*\r?\n)*cmd: .*\r?\ntime_unit: "
 _HEAPTRACK = rb"#-+\r?\nsnapshot=\d+\r?\n#-+\r?\ntime="  # heaptrack_print writes the header last
@@ -61,5 +61,6 @@ FORMATS = (
         prefixes=("dhat.out.",),
         sniff=sniff_dhat,
         reader="dhat:DhatReader",
+        reads=(MAX_MEMORY,),
     ),
 )

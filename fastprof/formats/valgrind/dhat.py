@@ -6,7 +6,8 @@ from fastprof.core.allocators import NAMES
 from fastprof.core.c_memory import enough, owned
 from fastprof.core.model import Part, ValueType
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT
+from fastprof.core.options import LENIENT, MAX_MEMORY
+from fastprof.core.spill import KeptKeys
 from fastprof.formats.valgrind.places import Places
 from fastprof.formats.valgrind.reported import REPORTED
 
@@ -38,10 +39,13 @@ class DhatReader(NativeReader):
     def start(self) -> None:
         self.distinct = True
         self._d = owned(lib.fp_dhat_new(self.model.c, self.options[LENIENT]), "the reader of DHAT profiles")
+        self._kept = KeptKeys(ffi.addressof(self._d, "stacks"), self.options[MAX_MEMORY])
 
     def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         d = self._d
-        return lib.fp_dhat_feed(d, in_, err) if self.part < 0 else lib.fp_dhat_rows(d, batch, err)
+        status = lib.fp_dhat_feed(d, in_, err) if self.part < 0 else lib.fp_dhat_rows(d, batch, err)
+        self._kept.rest()
+        return int(status)
 
     def answer(self, batch: fp_batch) -> None:
         self._describe()
