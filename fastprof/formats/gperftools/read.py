@@ -53,7 +53,7 @@ class GperftoolsReader(Reader):
     def start(self) -> None:
         g = lib.fp_gperftools_reader_new(self.model.c, self.options[LENIENT])
         self._g = g = owned(g, "the gperftools decoder")
-        self._kept = KeptKeys(ffi.addressof(g, "known"), self.options[MAX_MEMORY])
+        self._kept = KeptKeys(ffi.addressof(g.known), self.options[MAX_MEMORY])
         g.keep_signal_frames = self.options[KEEP_SIGNAL_FRAMES]
         self._maps = MapsText()
         self._binary = b""

@@ -38,7 +38,7 @@ class Trace:
     def keep_stacks(self, limit: int) -> None:
         """From now on, keep the data that call stacks need."""
         enough(lib.fp_perfetto_keep_stacks(self.c))
-        self._kept = [KeptKeys(ffi.addressof(self.c, name), limit // 2) for name in ("call_stacks", "chains")]
+        self._kept = [KeptKeys(ffi.addressof(kept), limit // 2) for kept in (self.c.call_stacks, self.c.chains)]
 
     def rest(self) -> None:
         """Take that data out of memory, if it is large."""

@@ -39,7 +39,7 @@ class DhatReader(NativeReader):
     def start(self) -> None:
         self.distinct = True
         self._d = owned(lib.fp_dhat_new(self.model.c, self.options[LENIENT]), "the reader of DHAT profiles")
-        self._kept = KeptKeys(ffi.addressof(self._d, "stacks"), self.options[MAX_MEMORY])
+        self._kept = KeptKeys(ffi.addressof(self._d.stacks), self.options[MAX_MEMORY])
 
     def step(self, in_: fp_window, batch: fp_batch, err: fp_err) -> int:
         d = self._d
