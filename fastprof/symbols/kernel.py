@@ -29,6 +29,8 @@ _NOTES = "/sys/kernel/notes"
 _REFERENCES = ("_text", "_stext")
 _ENDS = tuple(f" {name}\n" for name in _REFERENCES)  # of lines
 _FIRST_LINE = re.compile(rb"[0-9a-f]{8}(?:[0-9a-f]{8})? [A-Za-z?] \S")
+# what Linux maps into a process without a file.  Source: Linux fs/proc/task_mmu.c and `arch_vma_name` of its machines
+_IN_PROCESS = ("[anon]", "[heap]", "[sigpage]", "[stack]", "[uprobes]", "[vdso]", "[vectors]", "[vsyscall]", "[vvar]")
 _MODULE = re.compile(r"(?:.*/)?\[?([^/\]]+?)(?:\.ko(?:\.\w+)?)?\]?$")
 
 
@@ -43,7 +45,7 @@ def module_of(path: str) -> str:
     if ".ko" not in path and not path.startswith("["):
         return ""
     is_module = re.search(r"\.ko(?:\.\w+)?$", path) or re.fullmatch(r"\[[\w-]+\]", path)
-    match = _MODULE.match(path) if is_module and path != "[vdso]" else None
+    match = _MODULE.match(path) if is_module and path not in _IN_PROCESS else None
     return match[1].replace("-", "_") if match else ""
 
 

@@ -98,6 +98,12 @@ def test_an_unknown_place_of_the_kernel(kallsyms: Path) -> None:
     assert names([kernel_map(offset=0)], Finder(symbols=[kallsyms]), [TEXT + 0x100]) == ["second"]
 
 
+@pytest.mark.parametrize("path", ["[stack]", "[heap]", "[vvar]", "[vsyscall]"])
+def test_what_a_process_has_without_a_file_is_no_module(path: str) -> None:
+    assert not kernel.module_of(path)
+    assert Finder().find(path, "") == (None, "not a file")
+
+
 def test_modules_are_named_by_kallsyms_of_the_same_boot(kallsyms: Path) -> None:
     start = 0xFFFFFFFFC0001000
     for path in ("[ext4]", "/lib/modules/6.1/kernel/fs/ext4/ext4.ko.xz"):
