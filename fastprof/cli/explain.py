@@ -150,8 +150,8 @@ def _fitted(text: str) -> str:
 
 
 def _place(file: str, line: int, object_: str) -> str:
-    if file:
-        return f"{os.path.basename(file)}{f':{line}' * bool(line)}"
+    if file or line:  # as `top --by line` shows them
+        return f"{os.path.basename(file) or '???'}{f':{line}' * bool(line)}"
     return os.path.basename(object_).strip("[]")
 
 

@@ -52,7 +52,7 @@ def named(name: str, known: Iterable[Option[Any]]) -> tuple[Option[Any], ...]:
     format_, dot, _ = name.partition(".")
     names = [option.key for option in known if option.format == format_] if dot else [option.name for option in known]
     near = nearest(name, names or [option.key for option in known])  # or there is no such format
-    hint = f"; did you mean {near!r}?" if near else f", expected {', '.join(sorted(names))}" if names else ""
+    hint = f"; did you mean {near!r}?" if near else f", expected {', '.join(sorted(set(names)))}" if names else ""
     raise UsageError(f"unknown option {name!r:.80}{hint}")
 
 

@@ -34,6 +34,14 @@ def page(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
+def test_lines_of_unknown_files_have_their_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "stacks.pb"
+    fastprof.from_stacks([([("main", "", 4), ("f", "", 7)], 3), ([("main", "", 5)], 1)]).convert(path)
+    text = "\n".join(page(capsys, str(path)))
+    assert "  f  [???:7]" in text.split("lines by self cost")[1] and "main  [???:4]" in text
+    assert "???" not in text.split("functions by self cost")[1].split("\n\n")[0]
+
+
 def test_every_format(capsys: pytest.CaptureFixture[str]) -> None:
     """The functions are those of `top`, and no page is longer than 60 lines."""
     formats = set()

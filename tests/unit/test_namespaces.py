@@ -80,6 +80,12 @@ def test_values_add_up(tmp_path: Path) -> None:
     assert (part.comments, part.extra["time_ns"]) == ([b"a", b"b", b"c"], 7)
 
 
+def test_an_option_of_several_formats_is_listed_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["convert", GRAPH, "-O", "qqqqqqq=x", "-t", "folded"])
+    assert ", events, format, join_classes, " in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
