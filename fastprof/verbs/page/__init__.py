@@ -50,7 +50,7 @@ _CODE = (
     ),
     *("selection.js", "details.js", "series.js", "about.js", "tip.js", "export.js", "address.js", "shell.js"),
     "transforms.js",
-    "rehearse.js",
+    "prepare.js",
     "transformmenu.js",
     "page.js",
 )

@@ -20,16 +20,16 @@ class Run {
   // many: the neighbours; or {of, least}: the callees of a node that are narrower, if they are many, in order of nodes
   constructor(tree, x, many) {
     Object.assign(this, {tree, many, known: null});
-    const {depth, weight, end, deepest} = tree, whole = weight[0] || 1;
+    const {depth, weight, span, deepest} = tree, whole = weight[0] || 1;
     const widths = tree.widthsOfRow ??= new Float64Array(deepest + 2), counts = tree.countsOfRow ??= new Uint32Array(deepest + 2), firsts = tree.firstsOfRow ??= new Uint32Array(deepest + 2);
     if (!Array.isArray(many) && !many.length) {
       const {of, least, n} = many, found = this.many = new Uint32Array(n);
-      for (let c = of + 1, at = 0; c < end[of]; c = end[c]) if (weight[c] && weight[c] / whole < least) found[at++] = c;
+      for (let c = of + 1, at = 0; c < of + span[of]; c += span[c]) if (weight[c] && weight[c] / whole < least) found[at++] = c;
     }
     for (let at = 0; at < this.many.length;) {
       const first = this.many[at];
-      let stop = end[first];
-      for (at++; this.many[at] === stop; at++) stop = end[stop];
+      let stop = first + span[first];
+      for (at++; this.many[at] === stop; at++) stop += span[stop];
       addRows(depth, weight, first, stop, widths, counts, firsts);
     }
     const top = depth[this.many[0]], range = [x, x + widths[top] / whole];
@@ -42,9 +42,9 @@ class Run {
   }
   // Gives boxes their samples: a few nodes of all of the run.
   choose() {
-    const {many, boxes, tree: {depth, weight, end}} = this, top = boxes[0].row, step = Math.ceil(many.length / SAMPLES);
+    const {many, boxes, tree: {depth, weight, span}} = this, top = boxes[0].row, step = Math.ceil(many.length / SAMPLES);
     for (let k = 0; k < many.length; k += step)
-      for (let j = many[k], n = 0; j < end[many[k]] && n < 8 * SAMPLES; j++, n++) {
+      for (let j = many[k], n = 0; j < many[k] + span[many[k]] && n < 8 * SAMPLES; j++, n++) {
         const {sample} = boxes[depth[j] - top] || {};
         if (weight[j] && sample.length < 2 * SAMPLES) sample.push(j);
       }
@@ -53,8 +53,8 @@ class Run {
   // The nodes of each box.
   lists() {
     if (this.known) return this.known;
-    const {many, boxes: [{row: top}], tree: {depth, weight, end}} = this, known = this.known = this.boxes.map(box => new Uint32Array(box.count)), n = new Uint32Array(known.length);
-    for (const i of many) for (let j = i; j < end[i]; j++) if (weight[j]) known[depth[j] - top][n[depth[j] - top]++] = j;
+    const {many, boxes: [{row: top}], tree: {depth, weight, span}} = this, known = this.known = this.boxes.map(box => new Uint32Array(box.count)), n = new Uint32Array(known.length);
+    for (const i of many) for (let j = i; j < i + span[i]; j++) if (weight[j]) known[depth[j] - top][n[depth[j] - top]++] = j;
     return known;
   }
 }
@@ -147,11 +147,11 @@ class TreeBoxes {
   instances(fn) { return this.tree.of(fn).filter(i => this.tree.weight[i]); }
   range(i) { return [this.tree.x(i), this.tree.x(i) + this.tree.width(i)]; }
   row(i) { return this.tree.depth[i]; }
-  parent(i) { return i ? this.tree.parent[i] : -1; }
+  parent(i) { return i ? i - this.tree.up[i] : -1; }
   firstChild(i) { return this.tree.children(i)[0] ?? -1; }
   sibling(i, step) {
     if (!i) return -1;
-    const children = this.tree.children(this.tree.parent[i]);
+    const children = this.tree.children(i - this.tree.up[i]);
     return children[children.indexOf(i) + step] ?? -1;
   }
 }

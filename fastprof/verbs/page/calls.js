@@ -1,24 +1,18 @@
 // Calls from function to function: of all samples as the page has them, of a thread or a label from its contexts.
 class Calls {
   constructor(data) {
-    const {column} = data, rows = column("arc row"), others = column("arc function"), callees = column("arc callee");
     this.data = data;
-    this.of = new Map();  // by function: positions of its arcs
-    rows.forEach((row, at) => {
-      if (!this.of.has(row)) this.of.set(row, []);
-      this.of.get(row).push(at);
-    });
-    this.isCallee = callees;
-    this.other = others;
     this.known = new Map();
   }
   // Callers (callee 0) or callees (1) of a function: [{other, costs by value column, calls by side}].
   list(fn, callee) {
-    const {column, head} = this.data;
-    return (this.of.get(fn) || []).filter(at => this.isCallee[at] === callee).map(at => ({
-      other: this.other[at], costs: head.values.map((_, k) => column(`arc cost ${k}`)[at]),
-      calls: [0, 1].map(side => column(`arc calls ${side}`)[at] || 0),
-    }));
+    const {column, head} = this.data, rows = column("arc row"), others = column("arc function"), isCallee = column("arc callee"), found = [];
+    for (let at = firstOf(rows, row => row >= fn); rows[at] === fn; at++)
+      if (isCallee[at] === callee) found.push({
+        other: others[at], costs: head.values.map((_, k) => column(`arc cost ${k}`)[at]),
+        calls: [0, 1].map(side => column(`arc calls ${side}`)[at] || 0),
+      });
+    return found;
   }
   ofOne(tree, key, fn, columns, counted) {
     if (!this.known.has(key)) {

@@ -28,49 +28,70 @@ class Colours {
     this.page = page;
     const {head, column} = page.data, {texts} = head;
     const files = column("function file"), objects = column("function object");
-    const keys = {
+    this.n = files.length;
+    this.keyOf = {  // by kind: of a function
       package: fn => packageOf(page.nameOf(fn)),
       object: fn => texts[objects[fn]],
       file: fn => texts[files[fn]],
     };
-    const n = files.length;
-    this.kinds = head.compared ? ["change", "name"] : ["name"];
-    this.keyOf = {};  // by kind: of each function
-    this.numberOf = {};  // by kind: of each function the number of its key
+    this.numberOf = {};  // by kind: of each function the number of its key, once that was needed
     this.keysOf = {};  // by kind: keys by number
-    for (const [kind, key] of Object.entries(keys)) {
-      const of = this.keyOf[kind] = Array.from({length: n}, (_, fn) => key(fn)), numbers = new Map();
-      this.numberOf[kind] = Uint32Array.from(of, text => numbers.get(text) ?? (numbers.set(text, numbers.size), numbers.size - 1));
-      this.keysOf[kind] = [...numbers.keys()];
-      if (new Set(this.numberOf[kind].subarray(0, page.data.functions)).size > 1) this.kinds.push(kind);
-    }
-    this.hashes = Uint32Array.from({length: n}, (_, fn) => {
-      let hash = 7;
-      for (const c of page.nameOf(fn).slice(0, 200)) hash = (hash * 31 + c.codePointAt(0)) >>> 0;
-      return hash >>> 3;
-    });
+    const isDivided = key => {  // into several groups
+      let fn = 1;
+      while (fn < page.data.functions && key(fn) === key(0)) fn++;
+      return fn < page.data.functions;
+    };
+    this.kinds = [...head.compared ? ["change"] : [], "name", ...Object.keys(this.keyOf).filter(kind => isDivided(this.keyOf[kind]))];
     this.kind = this.kinds[0];
     this.hues = new Map();
     this.fills = new Map();  // of mean colours
     this.version = 0;  // grows when boxes get other colours
   }
+  // Finds the groups of a kind.
+  number(kind) {
+    if (this.numberOf[kind]) return;
+    const numbers = new Map(), of = this.numberOf[kind] = new Uint32Array(this.n), key = this.keyOf[kind];
+    for (let fn = 0; fn < of.length; fn++) {
+      const text = key(fn);
+      if (!numbers.has(text)) numbers.set(text, numbers.size);
+      of[fn] = numbers.get(text);
+    }
+    this.keysOf[kind] = [...numbers.keys()];
+  }
+  groups(kind) {
+    this.number(kind);
+    return {groupOf: this.numberOf[kind], keys: this.keysOf[kind]};
+  }
+  hueOfName(fn) {
+    let hash = 7;
+    for (const c of this.page.nameOf(fn).slice(0, 200)) hash = (hash * 31 + c.codePointAt(0)) >>> 0;
+    return (hash >>> 3) % HUES.length;
+  }
   // The kind of which several groups are seen and the hues reach for most boxes: package, object or file; else names.
   bestKind(tree) {
     if (this.kinds[0] === "change") return "change";
-    const areas = this.areas(tree), found = this.kinds.filter(kind => this.keyOf[kind]).map(kind => {
+    const areas = this.areas(tree);
+    let best = "name", most = -1;
+    for (const kind of this.kinds.filter(kind => this.keyOf[kind])) {
       const costs = this.grouped(kind, areas), all = costs.reduce((sum, [, cost]) => sum + cost, 0) || 1;
-      return {kind, largest: costs[0]?.[1] / all, covered: costs.slice(0, HUES.length).reduce((sum, [, cost]) => sum + cost, 0) / all};
-    }).filter(({largest}) => largest < 0.95);
-    return (found.find(({covered}) => covered > 0.85) || found.sort((a, b) => b.covered - a.covered)[0])?.kind || "name";
+      const covered = costs.slice(0, HUES.length).reduce((sum, [, cost]) => sum + cost, 0) / all;
+      if (!(costs[0]?.[1] / all < 0.95) || covered <= most) continue;
+      [best, most] = [kind, covered];
+      if (covered > 0.85) break;
+    }
+    return best;
   }
   // The area of all boxes, by function.
   areas(tree) {
-    const areas = new Float64Array(this.hashes.length);
-    for (let i = 1; i < tree.n; i++) if (tree.fn[i] !== NONE) areas[tree.fn[i]] += tree.weight[i];
+    if (this.areasOf?.weight === tree.weight) return this.areasOf.areas;
+    const areas = new Float64Array(this.n), {n, fn, weight} = tree;
+    for (let i = 1; i < n; i++) if (fn[i] !== NONE) areas[fn[i]] += weight[i];
+    this.areasOf = {weight, areas};
     return areas;
   }
   // Groups and their areas, the largest first.
   grouped(kind, areas) {
+    this.number(kind);
     const numbers = this.numberOf[kind], sums = new Float64Array(this.keysOf[kind].length);
     for (let fn = 0; fn < areas.length; fn++) sums[numbers[fn]] += areas[fn];
     return this.keysOf[kind].map((key, number) => [key, sums[number], number]).filter(([, sum]) => sum).sort((a, b) => b[1] - a[1]);
@@ -83,12 +104,11 @@ class Colours {
     this.arrangedFor = key;
     this.hues = new Map();
     this.version++;
-    const numbers = this.numberOf[this.kind];
-    if (!numbers) {
-      this.hueTable = this.hueOfNames ??= Int8Array.from(this.hashes, hash => hash % HUES.length);
+    if (!this.keyOf[this.kind]) {
+      this.hueTable = this.hueOfNames ??= Int8Array.from({length: this.n}, (_, fn) => this.hueOfName(fn));
       return;
     }
-    const groups = this.grouped(this.kind, this.areas(tree)), hues = new Int8Array(this.keysOf[this.kind].length).fill(-1);
+    const groups = this.grouped(this.kind, this.areas(tree)), numbers = this.numberOf[this.kind], hues = new Int8Array(this.keysOf[this.kind].length).fill(-1);
     this.nGroups = groups.length;
     groups.slice(0, HUES.length).forEach(([key, , number], k) => {
       this.hues.set(key, k);

@@ -9,36 +9,31 @@ const widthOf = texts => {
   return 16 + Math.ceil(Math.max(...texts.map(text => pen.measureText(text).width)));
 };
 
-// What is found once in each array of figures.
-const once = find => {
-  const known = new WeakMap();
-  return (items, ...more) => {
-    if (!known.has(items)) known.set(items, find(items, ...more));
-    return known.get(items);
-  };
-};
-// Where the largest and the least of the first n figures are, and the smallest that is not 0.
-const extremes = once((items, n) => {
-  let most = -1, least = -1, small = -1, largest = -Infinity, lowest = Infinity, smallest = Infinity;
+// Of the first n figures where the largest and the least are, and the smallest that is not 0; and the 20 largest without
+// their signs, the largest first.
+const FEW = 20;
+const summaries = new WeakMap();  // by array of figures
+const summaryOf = (items, n) => {
+  let most = -1, least = -1, small = -1, largest = -Infinity, lowest = Infinity, smallest = Infinity, last = -1;  // of the few
+  const few = [];
   for (let i = 0; i < n; i++) {
-    const cost = items[i], size = Math.abs(cost);
+    const cost = items[i], size = cost < 0 ? -cost : cost;
+    if (size < smallest && size > 0) [small, smallest] = [i, size];
     if (cost > largest) [most, largest] = [i, cost];
     if (cost < lowest) [least, lowest] = [i, cost];
-    if (cost && size < smallest) [small, smallest] = [i, size];
+    if (!(size > last)) continue;
+    few.splice(few.findLastIndex(one => one >= size) + 1, 0, size);
+    if (few.length > FEW) few.pop();
+    if (few.length === FEW) last = few[FEW - 1];
   }
-  return [most, least, small].filter(i => i >= 0);
-});
-// The 20 largest figures without their signs, the largest first.
-const largestFew = once(items => {
-  const found = [];
-  for (let i = 0; i < items.length; i++) {
-    const cost = Math.abs(items[i]);
-    if (found.length === 20 && !(cost > found[19])) continue;
-    found.splice(found.findLastIndex(one => one >= cost) + 1, 0, cost);
-    if (found.length > 20) found.pop();
-  }
-  return found;
-});
+  return {extremes: [most, least, small].filter(i => i >= 0), few};
+};
+const summary = (items, n) => {
+  if (!summaries.has(items)) summaries.set(items, new Map());
+  const known = summaries.get(items);  // by n
+  if (!known.has(n)) known.set(n, summaryOf(items, n));
+  return known.get(n);
+};
 const NO_FIGURES = new Float64Array(0);
 
 const functionColumns = page => {
@@ -46,7 +41,7 @@ const functionColumns = page => {
   // Figures of a column with its longest texts: its largest, least and smallest figures.
   const number = (text, value, scale, more = {}) => {
     const title = text + (scale.unit ? ` ${scale.unit}` : ""), write = more.write || (i => scale.write(value(i)));
-    const texts = extremes(value.items || Float64Array.from({length: page.rows()}, (_, i) => value(i)), page.rows()).map(write);
+    const texts = summary(value.items || Float64Array.from({length: page.rows()}, (_, i) => value(i)), page.rows()).extremes.map(write);
     const own = texts.some(text => text.includes(" ")) ? [UNITS.get(unit().toLowerCase())?.[1] === BYTES ? "+1,023 KiB" : "+999 ms"] : [];  // figures with their own units
     return {title, value, write, width: widthOf([`${title} ▾`, ...texts, ...own]), ...more};
   };
@@ -69,7 +64,10 @@ const functionColumns = page => {
     };
   };
   const scales = columns => columns.map(largest => scaleOf(Math.max(0, ...largest), unit(), largest, {beside: Math.max(0, ...columns.flat())}));
-  const largestOf = name => shownColumns().flatMap(k => largestFew(page.rowFigures(name, k)));
+  const largestOf = name => shownColumns().flatMap(k => {
+    const items = page.rowFigures(name, k);
+    return summary(items, items.length).few;
+  });
   // Of a table as it is now; groups have figures of their own.
   const figureOf = (name, k) => {
     const items = k < 0 ? NO_FIGURES : page.rowFigures(name, k), n = items.length;
@@ -130,6 +128,6 @@ const functionColumns = page => {
       kept.add(one);
       room -= one.width;
     }
-    return [...columns.filter(one => kept.has(one)), {title: "Function", width: 0, value: page.nameOf, fill: page.rowName}];
+    return [...columns.filter(one => kept.has(one)), {title: "Function", width: 0, value: page.nameOf, fill: page.rowName, isFixed: !page.rowGroups().kind}];
   };
 };

@@ -129,7 +129,7 @@ const exporter = page => {
     for (let i = 1; i < tree.n; i++) {
       if (!tree.self[k][i] || tree.x(i) < from - near || tree.x(i) + tree.width(i) > to + near) continue;
       const stack = [];
-      for (let at = i; at > 0; at = tree.parent[at]) stack.push(tree.fn[at]);
+      for (let at = i; at > 0; at -= tree.up[at]) stack.push(tree.fn[at]);
       found.push([stack.reverse(), tree.self[k][i]]);
     }
     return found;

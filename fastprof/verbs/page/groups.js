@@ -13,7 +13,7 @@ const MANY = 32;
 class GroupBoxes {
   // centre: the function of a sandwich, -1: inverted
   constructor(tree, centre) {
-    const {n, fn, depth, parent} = tree;
+    const {n, fn, depth, up} = tree;
     this.tree = tree;
     this.isInverted = centre < 0;
     this.figures = this.isInverted ? tree.self : tree.total;  // of a context, by value column
@@ -24,7 +24,7 @@ class GroupBoxes {
     const height = new Int32Array(this.isInverted ? 0 : n).fill(-1);  // below the function; -1: not in it
     for (let i = 1; i < height.length; i++) {
       if (!weights[i]) continue;
-      if (height[parent[i]] >= 0) below = Math.max(below, height[i] = height[parent[i]] + 1);
+      if (height[i - up[i]] >= 0) below = Math.max(below, height[i] = height[i - up[i]] + 1);
       else if (fn[i] === centre) {  // a recursive function counts once
         found[size++] = i;
         height[i] = 0;
@@ -41,18 +41,19 @@ class GroupBoxes {
     this.root = this.group(null, this.isInverted ? NONE : centre, 0, this.isInverted ? 0 : above, 0, at, at);
   }
   // at: contexts; from: contexts that give the cost: for callers, the function they call.  step: rows towards its members.
-  group(above, fn, x, row, step, at, from, weight = this.weightOf(from)) {
+  // of, place: the division that it is part of, and where
+  group(above, fn, x, row, step, at, from, weight = this.weightOf(from), of = null, place = 0) {
     const width = weight / this.whole;
-    const found = {id: this.groups.length, above, fn, x, row, step, width, at, from, members: null};
+    const found = {id: this.groups.length, above, fn, x, row, step, width, at, from, of, place, divisions: null};
     this.groups.push(found);
     return found;
   }
   // Neighbours of contexts: [contexts, those that give the cost].
   callers(at, from) {
-    const {parent} = this.tree, above = new Uint32Array(at.length);
+    const {up} = this.tree, above = new Uint32Array(at.length);
     let n = 0, costs = from;
     for (let i = 0; i < at.length; i++) {
-      const caller = parent[at[i]];
+      const caller = at[i] - up[at[i]];
       if (caller) {
         if (costs !== from) costs[n] = from[i];
         above[n++] = caller;
@@ -61,12 +62,12 @@ class GroupBoxes {
     return n === at.length ? [above, from] : [above.subarray(0, n), costs.subarray(0, n)];
   }
   callees(at) {
-    const {end} = this.tree, {weights} = this;
+    const {span} = this.tree, {weights} = this;
     let n = 0;
-    for (const i of at) for (let c = i + 1; c < end[i]; c = end[c]) if (weights[c]) n++;
+    for (const i of at) for (let c = i + 1; c < i + span[i]; c += span[c]) if (weights[c]) n++;
     const found = new Uint32Array(n);
     n = 0;
-    for (const i of at) for (let c = i + 1; c < end[i]; c = end[c]) if (weights[c]) found[n++] = c;
+    for (const i of at) for (let c = i + 1; c < i + span[i]; c += span[c]) if (weights[c]) found[n++] = c;
     return [found, found];
   }
   weightOf(from) {
@@ -78,73 +79,39 @@ class GroupBoxes {
   next({at, from, step}) {
     return step < 0 || this.isInverted ? this.callers(at, from) : this.callees(at);
   }
-  members(group) {
-    if (!group.members) {
-      if (group.step) group.members = this.divided(group, group.step, ...this.next(group));
-      else if (this.isInverted) group.members = this.divided(group, 1, group.at, group.from);
-      else group.members = [...this.divided(group, -1, ...this.callers(group.at, group.from)),
-        ...this.divided(group, 1, ...this.callees(group.at))];
-    }
-    return group.members;
+  divisions(group) {
+    group.divisions ??= group.step ? [new Division(this, group, group.step, ...this.next(group))] : this.rootDivisions();
+    for (const division of group.divisions) while (!division.proceed());
+    return group.divisions;
   }
-  divided(group, step, at, from) {
-    const {fn} = this.tree, slots = new Uint32Array(at.length), sizes = [], isSame = at === from, functions = [], {slots: slotOf, tree: {limit}} = this;
-    for (let i = 0; i < at.length; i++) {
-      const f = fn[at[i]], key = f < limit ? f : limit;  // NONE
-      let slot = slotOf[key];
-      if (slot < 0) {
-        slotOf[key] = slot = sizes.push(0) - 1;
-        functions.push(f);
-      }
-      slots[i] = slot;
-      sizes[slot]++;
-    }
-    for (const f of functions) slotOf[Math.min(f, limit)] = -1;
-    const mine = sizes.map(size => new Uint32Array(size)), costs = isSame ? mine : sizes.map(size => new Uint32Array(size)), n = new Uint32Array(sizes.length);
-    for (let i = 0; i < at.length; i++) {
-      const slot = slots[i], place = n[slot]++;
-      mine[slot][place] = at[i];
-      if (!isSame) costs[slot][place] = from[i];
-    }
-    let x = group.x;
-    return functions.map((f, slot) => [f, slot, this.weightOf(costs[slot])]).sort((a, b) => b[2] - a[2] || a[0] - b[0]).map(([f, slot, weight]) => {
-      const found = this.group(group, f, x, group.row + step, step, mine[slot], costs[slot], weight);
-      x += found.width;
-      return found;
-    });
+  // Those of the root, which may be prepared in parts.
+  rootDivisions() {
+    const {at, from} = this.root;
+    return this.root.divisions ??= this.isInverted ? [new Division(this, this.root, 1, at, from)]
+      : [new Division(this, this.root, -1, ...this.callers(at, from)), new Division(this, this.root, 1, ...this.callees(at))];
   }
   visible(from, to, least) {
     const found = [], stack = [this.root];
     while (stack.length) {
       const group = stack.pop();
       found.push(group);
-      if (group.width < 2 * least && group.at.length > MANY && group.step && !group.members) {
-        this.addRun(found, [{x: group.x, step: group.step, row: group.row + group.step, id: group.id}], this.next(group));
+      if (group.width < 2 * least && group.at.length > MANY && group.step && !group.divisions) {
+        this.addRun(found, group.x, group.step, group.row + group.step, group.id, ...this.next(group));
         continue;
       }
-      const above = [], below = [];  // that are small
-      for (const one of this.members(group)) {
-        if (one.x >= to || one.x + one.width <= from) continue;
-        if (one.width >= least) stack.push(one);
-        else (one.step < 0 ? above : below).push(one);
+      for (const division of this.divisions(group)) {
+        const {x, step} = division, begin = firstOf(x, end => end > from) - 1, stop = Math.min(division.n, firstOf(x, begin => begin >= to));
+        let place = Math.max(0, begin);
+        for (; place < stop && x[place + 1] - x[place] >= least; place++) stack.push(division.one(place));
+        if (stop - place === 1) stack.push(division.one(place));
+        else if (stop > place) this.addRun(found, x[place], step, group.row + step, division.one(place).id, ...division.contexts(place, stop));
       }
-      for (const small of [above, below])
-        if (small.length > 1) this.addRun(found, small);
-        else if (small.length) stack.push(small[0]);
     }
     return found;
   }
-  addRun(found, small, [first, ofFirst] = []) {
-    const [{x, step, row: top, id}] = small, joined = lists => {
-      const all = new Uint32Array(lists.reduce((sum, list) => sum + list.length, 0));
-      let at = 0;
-      for (const list of lists) {
-        all.set(list, at);
-        at += list.length;
-      }
-      return all;
-    };
-    let at = first || joined(small.map(one => one.at)), from = ofFirst || (step < 0 || this.isInverted ? joined(small.map(one => one.from)) : at), range;
+  // What is at or is called by contexts that are too narrow to be seen, a box in each row.
+  addRun(found, x, step, top, id, at, from) {
+    let range;
     for (let row = top, k = 0, width, before = null; at.length; row += step, k++) {
       if (from !== before) width = this.weightOf(before = from) / this.whole;
       range ??= [x, x + width];
@@ -164,10 +131,73 @@ class GroupBoxes {
   range(id) { return [this.groups[id].x, this.groups[id].x + this.groups[id].width]; }
   row(id) { return this.groups[id].row; }
   parent(id) { return this.groups[id].above ? this.groups[id].above.id : -1; }
-  firstChild(id) { return this.members(this.groups[id])[0]?.id ?? -1; }
+  firstChild(id) { return this.divisions(this.groups[id]).find(({n}) => n)?.one(0).id ?? -1; }
   sibling(id, step) {
-    const {above, step: way} = this.groups[id];
-    const around = above ? above.members.filter(one => one.step === way) : [];
-    return around[around.findIndex(one => one.id === id) + step]?.id ?? -1;
+    const {of, place} = this.groups[id];
+    return of?.one(place + step)?.id ?? -1;
+  }
+}
+// The groups that a group consists of in one direction, the largest first; only those that are looked at are made.
+//
+//   n, fn        how many; the function of each
+//   at, from     the contexts of all, those of a group from begins[place] on
+//   x            where each begins, and the last one ends
+class Division {
+  constructor(boxes, group, step, at, from) {
+    Object.assign(this, {boxes, group, step, made: new Map(), todo: this.parts(at, from)});
+  }
+  // Does a part of the work; whether all is done.
+  proceed() { return this.todo.next().done; }
+  *parts(at, from) {
+    const {boxes: {tree: {limit}, weights, whole}, group} = this, {slots, functions} = this.slotted(at);
+    yield;
+    const n = this.n = functions.length, sums = new Float64Array(n), sizes = new Uint32Array(n);
+    for (let i = 0; i < at.length; i++) {
+      sums[slots[i]] += weights[from[i]];
+      sizes[slots[i]]++;
+    }
+    yield;
+    const byFunction = ranked(Uint32Array.from(functions, (_, slot) => slot), slot => functions[slot], false);
+    const order = ranked(byFunction, slot => sums[slot], true);
+    this.fn = order.map(slot => functions[slot] < limit ? functions[slot] : NONE);
+    this.weights = Float64Array.from(order, slot => sums[slot]);
+    const begins = this.begins = new Uint32Array(n + 1), x = this.x = new Float64Array(n + 1).fill(group.x), next = sizes.slice();
+    order.forEach((slot, place) => {
+      next[slot] = begins[place];
+      begins[place + 1] = begins[place] + sizes[slot];
+      x[place + 1] = x[place] + sums[slot] / whole;
+    });
+    yield;
+    const mine = this.at = new Uint32Array(at.length), costs = this.from = at === from ? mine : new Uint32Array(at.length);
+    for (let i = 0; i < at.length; i++) {
+      const to = next[slots[i]]++;
+      mine[to] = at[i];
+      costs[to] = from[i];
+    }
+  }
+  // Numbers of the functions of contexts, in the order in which they are met.
+  slotted(at) {
+    const {tree: {fn, limit}, slots: slotOf} = this.boxes, slots = new Uint32Array(at.length), functions = [];
+    for (let i = 0; i < at.length; i++) {
+      const f = Math.min(fn[at[i]], limit);  // NONE
+      if (slotOf[f] < 0) slotOf[f] = functions.push(f) - 1;
+      slots[i] = slotOf[f];
+    }
+    for (const f of functions) slotOf[f] = -1;
+    return {slots, functions};
+  }
+  // The group at a place, if there is one.
+  one(place) {
+    const {boxes, group, step, made} = this;
+    if (place >= 0 && place < this.n && !made.has(place)) {
+      const [at, from] = this.contexts(place, place + 1);
+      made.set(place, boxes.group(group, this.fn[place], this.x[place], group.row + step, step, at, from, this.weights[place], this, place));
+    }
+    return made.get(place);
+  }
+  // The contexts of the groups from one place to another, and those that give the cost.
+  contexts(first, stop) {
+    const {at, from, begins} = this, mine = at.subarray(begins[first], begins[stop]);
+    return [mine, at === from ? mine : from.subarray(begins[first], begins[stop])];
   }
 }

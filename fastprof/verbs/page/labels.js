@@ -30,9 +30,10 @@ class Labels {
   }
   // The process of each thread is in its name: "process 7, thread 8".
   addThreads(threads) {
+    if (threads.length < 2) return;
     const {column} = this.data, up = column("context up"), roots = column("context thread");
-    this.threadOf = new Uint32Array(up.length);
-    for (let i = 0; i < up.length; i++) this.threadOf[i] = up[i] ? this.threadOf[i - up[i]] : roots[i];
+    const threadOf = this.threadOf = new Uint32Array(up.length);
+    for (let i = 0; i < up.length; i++) threadOf[i] = up[i] ? threadOf[i - up[i]] : roots[i];
     const processes = threads.map(name => /^process \d+(?=,|$)/.exec(name)?.[0] || name);
     const add = (name, texts, isOne) => {  // isOne: equal texts are one value
       const known = new Map(), key = {name, merged: 0, ofSets: false, isThread: !isOne};
@@ -50,17 +51,18 @@ class Labels {
   }
   addObjects(name) {
     const {head: {texts}, column} = this.data, functions = column("context function"), objects = column("function object");
-    const known = new Map(), key = {name, merged: 0, ofSets: false}, isThere = new Set(functions);
-    const ofFunction = Array.from(objects.subarray(0, this.data.functions), (object, fn) => {
-      const text = texts[object];
-      if (!text || !isThere.has(fn)) return NO_VALUE;
-      if (!known.has(text)) known.set(text, {text, key, title: text});
-      return known.get(text);
-    });
+    const known = new Map(), key = {name, merged: 0, ofSets: false}, isThere = new Uint8Array(this.data.functions);
+    for (let i = 0; i < functions.length; i++) if (functions[i] !== NONE) isThere[functions[i]] = 1;
+    let nNone = 0;
+    for (let fn = 0; fn < isThere.length; fn++) {
+      const text = isThere[fn] && texts[objects[fn]];
+      if (!text) nNone = 1;
+      else if (!known.has(objects[fn])) known.set(objects[fn], {text, key, title: text});
+    }
     key.values = [...known.values()];
-    key.ofFunction = fn => ofFunction[fn] || NO_VALUE;  // roots and [pruned] have no function
+    key.ofFunction = fn => isThere[fn] && known.get(objects[fn]) || NO_VALUE;  // roots and [pruned] have no function
     key.valueOf = i => key.ofFunction(functions[i]);
-    this.addKey(key, known.size + ofFunction.includes(NO_VALUE));
+    this.addKey(key, known.size + nNone);
   }
   addKey(key, nValues) {
     if (nValues > 1 && !this.keys.some(other => other.name === key.name)) this.keys.push(key);
@@ -152,8 +154,8 @@ const valueTitle = (key, text) => {
   const known = number && UNITS.has((unit || key).toLowerCase());
   return known ? `${text} (${figure(Number(number), unit || key)})` : text;
 };
-const collator = new Intl.Collator("en", {numeric: true});
-const byText = (a, b) => (a.text === null) - (b.text === null) || collator.compare(a.text ?? "", b.text ?? "");
+let collator = null;  // made when it is needed, which takes 10 ms
+const byText = (a, b) => (a.text === null) - (b.text === null) || (collator ??= new Intl.Collator("en", {numeric: true})).compare(a.text ?? "", b.text ?? "");
 
 // The chooser: a key, its value, and below the flame graph a table of the values with their costs.
 class LabelChooser {

@@ -311,7 +311,7 @@ const begin = async () => {
   // ---- the table
 
   const rowGroups = new RowGroups({
-    labels, nameOf, columns: shownColumns, thread: () => state.thread, rows: rowCount, first: names.length, keyOf: kind => colours.keyOf[kind], rowFigure, tree: () => view.tree, isExact: () => !state.ranged && !head.estimated && isInclusiveKnown(),
+    labels, nameOf, columns: shownColumns, thread: () => state.thread, rows: rowCount, first: names.length, groupsOf: kind => colours.groups(kind), rowFigure, tree: () => view.tree, isExact: () => !state.ranged && !head.estimated && isInclusiveKnown(),
   });
   const table = new Table(byId("table"), {choose: i => choose(i, "table")});
   const columnsFor = functionColumns(known);
@@ -630,7 +630,7 @@ const begin = async () => {
   about();
   address.restore();
   root.dataset.ready = "yes";
-  rehearse(data, view, shownColumns());
+  if (shownColumns().length === 1 && isInclusiveKnown()) prepare(view, shownColumns()[0], names.length, () => boxesOf("inverted"));
   // for tests
   window.fastprof = {data, state, transforms, menu, flame, table, view, graph, treemap, colours, scaleOf, exports};
 };

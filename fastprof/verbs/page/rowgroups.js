@@ -4,7 +4,7 @@
 //
 // Numbers of rows: functions, below `first`; groups; then the functions of divided groups.
 //
-// page: {rows(): n, first: the number of the first group, beyond all functions, keyOf(kind): of each function, labels, rowFigure(name, k, row),
+// page: {rows(): n, first: the number of the first group, beyond all functions, groupsOf(kind): {groupOf: by function, keys: by group}, labels, rowFigure(name, k, row),
 // tree(): of contexts, isExact(): whether the contexts have exact inclusive costs, columns(): value columns shown, thread(): chosen or -1,
 // nameOf(fn)}
 class RowGroups {
@@ -19,13 +19,11 @@ class RowGroups {
     this.keys = [];
     this.known = new Map();
     this.key = this.page.labels.keys.find(({name}) => kind === `by ${name}`) || null;  // of samples
-    const keys = kind && !this.key ? this.page.keyOf(kind) : [];
-    this.groupOf = Uint32Array.from(keys, key => {
-      if (!this.known.has(key)) this.known.set(key, this.keys.push(key) - 1);
-      return this.known.get(key);
-    });
+    const {groupOf, keys} = kind && !this.key ? this.page.groupsOf(kind) : {groupOf: [], keys: []};
+    this.groupOf = groupOf;
+    this.keys.push(...keys);
     this.members = this.keys.map(() => []);
-    for (let i = 0; i < Math.min(this.page.rows(), keys.length); i++) this.members[this.groupOf[i]].push(i);
+    for (let i = 0; i < Math.min(this.page.rows(), groupOf.length); i++) this.members[groupOf[i]].push(i);
     this.forget();
   }
   // The figures change with value, thread, label and transforms.

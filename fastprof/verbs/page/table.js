@@ -37,7 +37,7 @@ const listOf = items => {
 
 class Table {
   // keeper: which rows there are, in order, null: all.  columns: [{title, width, value(row), write(row): text, key(row)?: to sort by, kind(row)?: class, bar(row)?: its share}],
-  // the last is the name.  groups: null, or RowGroups
+  // the last is the name: fill(cell, row); isFixed: it depends on the row alone.  groups: null, or RowGroups
   constructor(holder, on) {
     this.holder = holder;
     this.on = on;
@@ -45,6 +45,7 @@ class Table {
     this.down = true;
     this.chosen = -1;
     this.order = [];
+    this.shown = [];  // the rows that are elements
     this.seen = {scrollTop: 0, clientHeight: 0, clientWidth: 0};  // when the table was painted, which it is at each change
     this.groups = null;
     this.pen = document.createElement("canvas").getContext("2d");
@@ -110,28 +111,56 @@ class Table {
     const first = isPrinted ? 0 : Math.max(0, Math.floor(scrollTop / HEIGHT) - 5);
     const last = Math.min(this.order.length, isPrinted ? PRINTED : first + Math.ceil(clientHeight / HEIGHT) + 10);
     this.rows.style.height = `${(isPrinted ? last : this.order.length) * HEIGHT}px`;
-    const rows = [];
-    for (let at = first; at < last; at++) rows.push(this.row(at));
-    this.rows.replaceChildren(...rows);
+    // Rows of the same functions stay, else their elements: to make one takes longer than to write other figures into it.
+    const wanted = this.order.slice(first, last), before = new Map(this.shown.map(one => [one.i, one])), n = this.columns.length;
+    const areSame = this.shown[0]?.cells.length === n, isMoved = areSame && 2 * wanted.filter(i => before.has(i)).length > wanted.length;
+    const shown = wanted.map((i, k) => (areSame && (isMoved ? before.get(i) : this.shown[k])) || this.made());
+    const kept = new Set(shown);
+    for (const one of this.shown) if (!kept.has(one)) one.row.remove();
+    let next = this.rows.firstChild;
+    shown.forEach((one, k) => {
+      if (one.row === next) next = next.nextSibling;
+      else this.rows.insertBefore(one.row, next);
+      this.write(one, first + k);
+    });
+    this.shown = shown;
     this.painted = this.chosen;
   }
-  row(at) {
-    const i = this.order[at], isGroup = this.isGroup(i), kind = !this.groups ? "" : isGroup ? " of-group" : " member";
-    const row = element("div", {
-      class: (i === this.chosen ? "row chosen" : "row") + kind, role: "row", "aria-rowindex": at + 2,
-      "aria-selected": i === this.chosen, ...isGroup ? {"aria-expanded": this.groups.unfolded.has(i)} : {}, onclick: () => this.choose(i),
-    });
-    row.style.top = `${at * HEIGHT}px`;
+  // A row that is still empty: its element, those of its cells, and what was written into them.
+  made() {
+    const row = element("div", {role: "row"}), cells = this.columns.map((column, k) => this.cell(column, k, {role: "cell"})), one = {row, cells, i: -1, seen: {}, texts: [], shares: []};
+    row.addEventListener("click", () => this.choose(one.i));
+    row.append(...cells);
+    return one;
+  }
+  write(one, at) {
+    const i = one.i = this.order[at], {row, cells, seen, texts, shares} = one, isGroup = this.isGroup(i), isChosen = i === this.chosen;
+    const set = (name, value) => {
+      if (seen[name] === value) return;
+      if (value === undefined) row.removeAttribute(name);
+      else row.setAttribute(name, value);
+      seen[name] = value;
+    };
+    set("class", `row${isChosen ? " chosen" : ""}${!this.groups ? "" : isGroup ? " of-group" : " member"}`);
+    set("aria-rowindex", at + 2);
+    set("aria-selected", isChosen);
+    set("aria-expanded", isGroup ? this.groups.unfolded.has(i) : undefined);
+    if (seen.at !== at) row.style.top = `${(seen.at = at) * HEIGHT}px`;
     this.columns.forEach((column, k) => {
-      const cell = this.cell(column, k, {role: "cell"});
-      if (column.fill) column.fill(cell, i);
-      else cell.textContent = column.write(i);
-      const kind = column.kind && column.kind(i), share = column.bar ? Math.round(1000 * column.bar(i)) / 10 : 0;
-      if (kind) cell.classList.add(kind);
-      if (share) cell.style.background = `linear-gradient(to right, var(--bar) ${share}%, transparent ${share}%)`;
-      row.append(cell);
+      const cell = cells[k], isName = column.fill !== undefined, kind = column.kind?.(i) || "", share = column.bar ? Math.round(1000 * column.bar(i)) / 10 : 0;
+      const text = isName ? column.isFixed ? `${i} ${this.room}` : null : column.write(i);
+      if (text === null || texts[k] !== text) {
+        if (isName) {
+          cell.replaceChildren();
+          column.fill(cell, i);
+        } else cell.textContent = text;
+        texts[k] = text;
+      }
+      if (!isName && cell.style.width !== `${column.width}px`) cell.style.width = `${column.width}px`;
+      if (!isName) cell.className = kind ? `cell ${kind}` : "cell";
+      if ((shares[k] || 0) !== share) cell.style.background = share ? `linear-gradient(to right, var(--bar) ${share}%, transparent ${share}%)` : "";
+      shares[k] = share;
     });
-    return row;
   }
   // A name as it fits the last column.
   fitting(name) {

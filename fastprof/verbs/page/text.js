@@ -143,6 +143,8 @@ const bothEnds = (text, tail = 15) => text.length < tail + 6 ? text
 // java.util.HashMap.get and java/util of java/util/HashMap.get, Work of Work.main and Work$Square.run, `std` of
 // std::vector<int>::push_back, "" of main.
 const packageOf = name => {
+  const known = /^\w*(::|$)/.exec(name);  // most names, which are fast then
+  if (known) return known[1] ? name.slice(0, name.indexOf("::")) : "";
   const path = name.replace(/^(?:non-virtual thunk to |virtual thunk to |<)+/, "").split(/[<([ ]/, 1)[0]
     .replace(/(?:\.(?:part|constprop|isra|cold|lto_priv|llvm)(?:\.\d+)?)+$|@@?[A-Z]\w*(?:\.\w+)*$|(?:\+0x[\da-f]+(?:\/\d+)?|\/(?:0x[\da-f]+|\d+))(?=\.)/, "");  // clones, versions of symbols, numbers of classes
   const slash = path.lastIndexOf("/");
@@ -165,5 +167,5 @@ const pattern = text => {
 };
 
 // Traces have categories in place of objects, which are files.
-const objectTitle = ({head, column}) =>
-  head.durations && !column("function object").some(object => /[/\\]/.test(head.texts[object])) ? "category" : "object";
+const objectTitle = data => data.objectTitle ??=
+  data.head.durations && !data.column("function object").some(object => /[/\\]/.test(data.head.texts[object])) ? "category" : "object";

@@ -78,12 +78,14 @@ const answerLine = page => {
   };
   const find = n => {
     const [before, after] = [state.event.old, state.event.new].map(k => k < 0 ? NO_FIGURES : page.rowFigures("row self", k));
+    let least = 0;  // what more costs than is among the largest
     const found = [], rows = Math.min(page.rows(), Math.max(before.length, after.length));
     for (let fn = 0; fn < rows; fn++) {
       const old = fn < before.length ? before[fn] : 0, cost = head.compared ? Math.abs((fn < after.length ? after[fn] : 0) - old) : old;
-      if (!(cost > 0) || page.isCycle(fn) || (found.length === n && cost <= found.at(-1).cost)) continue;
+      if (!(cost > least) || page.isCycle(fn)) continue;
       found.splice(found.findLastIndex(one => one.cost >= cost) + 1, 0, {fn, cost});
       if (found.length > n) found.pop();
+      if (found.length === n) least = found.at(-1).cost;
     }
     return found.map(({fn}) => fn);
   };

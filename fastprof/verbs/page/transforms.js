@@ -26,26 +26,35 @@ const baseName = path => /[^/\\]+$/.exec(path)?.[0] ?? path;
 // Adds functions that stand for objects, and [hidden], after those of the profile.  data.functions: the number of the latter.
 const addFunctions = data => {
   const {head, column, replace} = data, {texts} = head;
-  const columns = ["name", "file", "object", "line"].map(name => Array.from(column(`function ${name}`)));
+  const columns = ["name", "file", "object", "line"].map(name => column(`function ${name}`)), added = columns.map(() => []);
   const [names, files, objects, lines] = columns;
   data.functions = names.length;
   data.ofObject = new Map();  // by object, a number of a text: the function that stands for it
-  const known = new Map();  // functions without file and line
-  const key = (name, object) => `${name}\n${object}`;
-  names.forEach((name, fn) => { if (!texts[files[fn]] && !lines[fn]) known.set(key(texts[name], texts[objects[fn]]), fn); });
-  let empty = texts.indexOf("");
-  if (empty < 0) empty = texts.push("") - 1;
-  const add = (name, object) => {
-    const found = known.get(key(name, texts[object]));
-    if (found !== undefined) return found;
-    let at = texts.indexOf(name);
-    if (at < 0) at = texts.push(name) - 1;
-    [at, empty, object, 0].forEach((item, i) => columns[i].push(item));
-    return names.length - 1;
+  const wanted = new Map([...new Set(objects)].filter(object => texts[object]).map(object => [object, baseName(texts[object])]));
+  const places = new Map([HIDDEN, "", ...wanted.values()].map(text => [text, -1]));  // of texts
+  for (let at = texts.length - 1; at >= 0; at--) if (places.has(texts[at])) places.set(texts[at], at);
+  const place = text => {
+    if (places.get(text) < 0) places.set(text, texts.push(text) - 1);
+    return places.get(text);
   };
-  for (const object of new Set(objects)) if (texts[object]) data.ofObject.set(object, add(baseName(texts[object]), object));
+  const empty = place(""), isName = new Uint8Array(texts.length), known = new Map();  // functions without file and line
+  const key = (name, object) => `${name} ${object}`;
+  for (const at of places.values()) if (at >= 0) isName[at] = 1;
+  for (let fn = 0; fn < names.length; fn++) if (isName[names[fn]] && files[fn] === empty && !lines[fn]) known.set(key(names[fn], objects[fn]), fn);
+  const add = (name, object) => {
+    const found = known.get(key(place(name), object));
+    if (found !== undefined) return found;
+    [place(name), empty, object, 0].forEach((item, i) => added[i].push(item));
+    return data.functions + added[0].length - 1;
+  };
+  for (const [object, name] of wanted) data.ofObject.set(object, add(name, object));
   data.hidden = add(HIDDEN, empty);
-  ["name", "file", "object", "line"].forEach((name, i) => replace(`function ${name}`, Uint32Array.from(columns[i])));
+  ["name", "file", "object", "line"].forEach((name, i) => {
+    const all = new Uint32Array(data.functions + added[i].length);
+    all.set(columns[i]);
+    all.set(added[i], data.functions);
+    replace(`function ${name}`, all);
+  });
 };
 
 class Transforms {
@@ -102,6 +111,14 @@ class Transforms {
       return (known[text] ||= wanted.test(texts[text]) ? 1 : 2) === 1;
     };
   }
+  // These functions.
+  listed(what, of) {
+    const {head: {texts}, column} = this.data, items = column(`function ${of}`), name = nameOfPattern(what), found = [];
+    if (name !== null) return allOf(items, texts.indexOf(name), 0);
+    const isMatch = this.matching(what, of);
+    for (let f = 0; f < items.length; f++) if (isMatch(f)) found.push(f);
+    return found;
+  }
   // The tree of a thread, -1: of all, after the steps.  Those after fewer steps are kept.
   tree(thread) {
     let key = `${thread}`;
@@ -120,77 +137,74 @@ class Transforms {
     return tree;
   }
   get limit() { return this.data.column("function name").length; }
-  hidden(isHidden, tree) {
+  hidden(wanted, tree) {
     const {limit, data: {hidden, head: {texts}, column}} = this, names = column("function name"), {fn, n} = tree;
     const noStack = texts.indexOf("[no stack]");  // no function, so it is not hidden
-    const hides = new Uint8Array(limit), changes = new Uint8Array(n);
-    let gone = [], one = -1, size = 0;
-    for (let f = 0; f < limit; f++)
-      if (f !== hidden && names[f] !== noStack && isHidden(f)) {
-        hides[one = f] = 1;
-        size++;
-      }
-    if (size === 1) gone = allOf(fn, one);
-    else if (size) for (let i = 1; i < n; i++) if (fn[i] !== NONE && hides[fn[i]]) gone.push(i);
+    const functions = wanted.filter(f => f !== hidden && names[f] !== noStack), hides = new Uint8Array(limit), changes = new Uint8Array(n);
+    let gone = [];
+    for (const f of functions) hides[f] = 1;
+    if (functions.length === 1) gone = allOf(fn, functions[0]);
+    else if (functions.length) for (let i = 1; i < n; i++) if (fn[i] !== NONE && hides[fn[i]]) gone.push(i);
     for (const i of gone) changes[i] = GONE;
-    return gone.length ? tree.changed({changes, changed: gone, limit, lost: hidden}, {functions: hides}) : tree;
+    return gone.length ? tree.changed({changes, changed: gone, limit, lost: hidden}, {functions}) : tree;
   }
-  hide(what, tree) { return this.hidden(this.matching(what, "name"), tree); }
+  hide(what, tree) { return this.hidden(this.listed(what, "name"), tree); }
   hideObject(what, tree) {
-    const isMatch = this.matching(what, "object"), {head: {texts}, column} = this.data, objects = column("function object");
-    return this.hidden(f => texts[objects[f]] !== "" && isMatch(f), tree);
+    const {head: {texts}, column} = this.data, objects = column("function object");
+    return this.hidden(this.listed(what, "object").filter(f => texts[objects[f]] !== ""), tree);
   }
   // Nodes get other functions; those whose function is that of their caller become one with it, if it merges.
   // functions: by function, what it becomes; merges: by function, whether it does, null: all do
   renamed(functions, merges, tree) {
-    const {limit} = this, {n, fn, parent} = tree, changes = new Uint8Array(n), changed = [];
+    const {limit} = this, {n, fn, up} = tree, changes = new Uint8Array(n), changed = [];
     let areSame = true;
     for (let i = 1; i < n; i++) {
       if (fn[i] === NONE) continue;
-      const f = functions[fn[i]], above = fn[parent[i]];
+      const f = functions[fn[i]], above = fn[i - up[i]];
       if (above !== NONE && functions[above] === f && (!merges || merges[f])) changes[i] = GONE;
       else if (f !== fn[i]) changes[i] = RENAMED;
       else continue;
       changed.push(i);
       areSame &&= f === fn[i];
     }
-    return changed.length ? tree.changed({changes, changed, functions, limit}, areSame ? {functions: null} : null) : tree;
+    return changed.length ? tree.changed({changes, changed, functions, limit}, areSame ? {functions: []} : null) : tree;
   }
   collapseObject(what, tree) {
-    const isMatch = this.matching(what, "object"), {limit, data: {head: {texts}, column, ofObject}} = this, objects = column("function object");
-    const functions = new Uint32Array(limit), ones = new Uint8Array(limit);
-    for (let f = 0; f < limit; f++) {
-      functions[f] = texts[objects[f]] === "" || !isMatch(f) ? f : ofObject.get(objects[f]);
-      if (functions[f] !== f) ones[functions[f]] = 1;
-    }
-    for (const f of ofObject.values()) if (texts[objects[f]] !== "" && isMatch(f)) ones[f] = 1;
-    return this.renamed(functions, ones, tree);
+    const {limit, data: {head: {texts}, column, ofObject}} = this, objects = column("function object"), wanted = this.listed(what, "object").filter(f => texts[objects[f]] !== "");
+    const functions = this.themselves(), ones = new Uint8Array(limit);
+    for (const f of wanted) ones[functions[f] = ofObject.get(objects[f])] = 1;
+    return wanted.length ? this.renamed(functions, ones, tree) : tree;
   }
-  collapseRecursion(what, tree) { return this.renamed(Uint32Array.from({length: this.limit}, (_, f) => f), null, tree); }
+  themselves() {
+    const found = new Uint32Array(this.limit);
+    for (let f = 0; f < found.length; f++) found[f] = f;
+    return found;
+  }
+  collapseRecursion(what, tree) { return this.renamed(this.themselves(), null, tree); }
   mergeLines(what, tree) {
     this.withoutLines ??= this.linesMerged();
     return this.renamed(this.withoutLines, new Uint8Array(this.limit), tree);
   }
   // Nodes from which one begins are roots; those outside are left out.
   rooted(isBegin, tree) {
-    const {n, end} = tree, begins = [];
+    const {n, span} = tree, begins = [];
     for (let i = 1; i < n;)
       if (isBegin(i)) {
         begins.push(i);
-        i = end[i];
+        i += span[i];
       } else i++;
     return tree.changed({begins, limit: this.limit});
   }
   focus(what, tree) {
-    const isMatch = this.matching(what, "name"), {fn} = tree, matches = new Uint8Array(this.limit);
-    for (let f = 0; f < matches.length; f++) if (isMatch(f)) matches[f] = 1;
+    const {fn} = tree, matches = new Uint8Array(this.limit);
+    for (const f of this.listed(what, "name")) matches[f] = 1;
     return this.rooted(i => fn[i] !== NONE && matches[fn[i]] > 0, tree);
   }
   subtree(what, tree) {
-    const {head: {texts}, column} = this.data, names = column("function name"), path = namesOfPath(what), {fn, parent} = tree;
+    const {head: {texts}, column} = this.data, names = column("function name"), path = namesOfPath(what), {fn, up} = tree;
     const found = new Int32Array(tree.n);  // by node: how much of the path leads to it
     return this.rooted(i => {
-      const above = parent[i] ? found[parent[i]] : 1;
+      const caller = i - up[i], above = caller ? found[caller] : 1;
       if (above && fn[i] !== NONE && (texts[names[fn[i]]] || "???") === path[above - 1]) found[i] = above + 1;
       return found[i] === path.length + 1;
     }, tree);

@@ -34,11 +34,6 @@ const copied = (to, items, from, stop, by) => {
   if (stop - from > 64) to.set(items.subarray(from, stop), from + by);
   else for (let j = from; j < stop; j++) to[j + by] = items[j];
 };
-// Nodes, which are then larger by `by`.
-const shifted = (to, nodes, from, stop, by) => {
-  if (!by) return copied(to, nodes, from, stop, 0);
-  for (let j = from; j < stop; j++) to[j + by] = nodes[j] + by;
-};
 
 // Another tree of the nodes of `from`; its nodes are in depth-first order, too.
 //
@@ -50,25 +45,25 @@ const shifted = (to, nodes, from, stop, by) => {
 //   lost        the function of a root for the costs of nodes that are gone and have no caller; NONE: node 0 gets them
 //
 // Callees of one caller that have the same function then become one.  Neighbours in which nothing changes are copied together.
-// Returns {n, parent, fn, end, depth, node: that of `lost`, -1: none; and of nodes of `from` that are not left out
+// Returns {n, up, fn, span, depth, node: that of `lost`, -1: none; and of nodes of `from` that are not left out
 // copies: [first, last + 1, how much later they are now] of those that were copied; entered: [node, its node]; gone: the same}
 const PARENT_OF_CHANGED = 2;
-const rebuilt = ({n, parent, fn, end, depth}, {changes = null, changed = [], functions = null, limit, begins = null, lost = NONE}) => {
-  const above = new Int32Array(n + 1), shown = new Uint32Array(n + 1), after = new Int32Array(n + 1), deep = new Uint16Array(n + 1);
+const rebuilt = ({n, up, fn, span, depth}, {changes = null, changed = [], functions = null, limit, begins = null, lost = NONE}) => {
+  const ups = new Uint32Array(n + 1), shown = new Uint32Array(n + 1), spans = new Uint32Array(n + 1), deep = new Uint16Array(n + 1);
   const copies = [], entered = [], gone = [];
   const next = room("next", Int32Array, n);  // the next node that becomes one with it, 0: none; always all 0 before and after
   const last = room("last", Int32Array, limit + 1), of = room("of", Int32Array, limit + 1).fill(-1);  // by function: the last such node, and below which one
   const todo = room("todo", Int32Array, 3 * n + 3);  // first of those that become one, or of neighbours that are copied; their end; their caller.  -1: the root of `lost`
   const isMixed = room("isMixed", Uint8Array, n).fill(0);  // something changes in it
-  const apart = room("apart", Int32Array, n + 1);  // the nodes that were not copied
+  const apart = room("apart", Int32Array, n + 1);  // the nodes that were not copied, whose `spans` are where they end until all are there
   for (let k = changed.length - 1; k >= 0; k--) {
-    for (let i = changed[k]; i && !isMixed[i]; i = parent[i]) isMixed[i] = 1;
-    isMixed[parent[changed[k]]] = PARENT_OF_CHANGED;
+    for (let i = changed[k]; i && !isMixed[i]; i -= up[i]) isMixed[i] = 1;
+    isMixed[changed[k] - up[changed[k]]] = PARENT_OF_CHANGED;
   }
   isMixed[0] ||= 1;
   let size = 1, top = 0, node = -1, isLost = false, nApart = 0;
   shown[0] = NONE;
-  after[0] = 1;
+  spans[0] = 1;
   const put = (c, stop, id) => {
     todo[top++] = c;
     todo[top++] = stop;
@@ -82,20 +77,20 @@ const rebuilt = ({n, parent, fn, end, depth}, {changes = null, changed = [], fun
       if (!id && isLost && (i < 0 || fn[i] === lost)) node = size;
       if (i >= 0 && !next[i] && !isMixed[i]) {  // with all below it
         const by = size - i, deeper = deep[id] + 1 - depth[i];
-        shifted(above, parent, i, stop, by);
+        copied(ups, up, i, stop, by);
         copied(shown, fn, i, stop, by);
-        shifted(after, end, i, stop, by);
+        copied(spans, span, i, stop, by);
         copied(deep, depth, i, stop, by);
         if (deeper) for (let j = size; j < stop + by; j++) deep[j] = Math.min(65535, deep[j] + deeper);
-        if (parent[i] + by !== id) for (let c = i; c < stop; c = end[c]) above[c + by] = id;
+        if (i - up[i] + by !== id) for (let c = i; c < stop; c += span[c]) ups[c + by] = c + by - id;
         copies.push(i, stop, by);
-        after[id] = size += stop - i;
+        spans[id] = size += stop - i;
         i = -1;
       } else {
         mine = apart[nApart++] = size++;
-        above[mine] = id;
+        ups[mine] = mine - id;
         shown[mine] = i < 0 ? lost : fn[i] === NONE || !functions ? fn[i] : functions[fn[i]];
-        after[mine] = size;
+        spans[mine] = size;
         deep[mine] = Math.min(65535, deep[id] + 1);
       }
     }
@@ -105,16 +100,16 @@ const rebuilt = ({n, parent, fn, end, depth}, {changes = null, changed = [], fun
         if (of[f] === 0) next[last[f]] = c;
         else {
           of[f] = 0;
-          put(c, end[c], 0);
+          put(c, c + span[c], 0);
         }
         last[f] = c;
       }
     else if (i >= 0 && isMixed[i] === 1 && !next[i]) {  // its callees stay as they are, but not theirs
       entered.push(i, mine);
-      for (let c = i + 1, stop = end[i]; c < stop;) {
+      for (let c = i + 1, stop = i + span[i]; c < stop;) {
         const first = c;
-        if (isMixed[c]) c = end[c];
-        else while (c < stop && !isMixed[c]) c = end[c];
+        if (isMixed[c]) c += span[c];
+        else while (c < stop && !isMixed[c]) c += span[c];
         put(first, c, mine);
       }
     } else
@@ -122,7 +117,7 @@ const rebuilt = ({n, parent, fn, end, depth}, {changes = null, changed = [], fun
         following = next[j];
         next[j] = 0;
         entered.push(j, mine);
-        for (let c = j + 1, stop = end[j]; c < stop;) {
+        for (let c = j + 1, stop = j + span[j]; c < stop;) {
           if (changes && changes[c] === GONE) {  // its callees are mine
             gone.push(c++, mine);
             isLost ||= !mine;
@@ -132,10 +127,10 @@ const rebuilt = ({n, parent, fn, end, depth}, {changes = null, changed = [], fun
           if (of[f] === mine) next[last[f]] = c;
           else {
             of[f] = mine;
-            put(c, end[c], mine);
+            put(c, c + span[c], mine);
           }
           last[f] = c;
-          c = end[c];
+          c += span[c];
         }
       }
     if (id < 0 && isLost && lost !== NONE && of[lost] !== 0) put(-1, 0, 0);
@@ -151,11 +146,12 @@ const rebuilt = ({n, parent, fn, end, depth}, {changes = null, changed = [], fun
     i = todo[--top];
   }
   for (let k = nApart - 1; k >= 0; k--) {
-    const i = apart[k], to = above[i];
-    if (after[i] > after[to]) after[to] = after[i];
+    const i = apart[k], to = i - ups[i];
+    if (spans[i] > spans[to]) spans[to] = spans[i];
+    spans[i] -= i;
   }
   if (node >= 0) for (let k = 1; k < gone.length; k += 2) gone[k] ||= node;
-  return {n: size, parent: above, fn: shown, end: after, depth: deep, node, copies, entered, gone};
+  return {n: size, up: ups, fn: shown, span: spans, depth: deep, node, copies, entered, gone};
 };
 // By node of the tree before: its node, -1: left out.
 const nodesAfter = (n, {copies, entered, gone}) => {
@@ -165,10 +161,22 @@ const nodesAfter = (n, {copies, entered, gone}) => {
   return found;
 };
 
+// Whether nodes have a function each.
+const areDifferent = (nodes, fn, limit) => {
+  const seen = new Uint8Array(limit + 1);
+  return nodes.every(i => {
+    const f = Math.min(fn[i], limit), isNew = !seen[f];
+    seen[f] = 1;
+    return isNew;
+  });
+};
+
 // The context tree of one thread or of all, its totals, and where each context lies from 0 to 1.
 //
-//   parent, fn, depth    by node; node 0 is everything; nodes are in depth-first order
-//   end                  the callees of node i, theirs and so on are i + 1 to end[i] - 1
+//   fn, depth            by node; node 0 is everything; nodes are in depth-first order
+//   up                   the caller of node i is i - up[i]
+//   span                 the callees of node i, theirs and so on are i + 1 to i + span[i] - 1.  Both are relative, so that what a
+//                        transform does not change is only copied
 //   limit                functions are below it
 //   self, total          one array by value column
 //   own, weight          the self and inclusive cost that determine a node's width: the shown value, of two profiles the
@@ -177,41 +185,46 @@ const nodesAfter = (n, {copies, entered, gone}) => {
 //   x(i), width(i)       as shares of node 0; only what is looked at is laid out
 class Tree {
   constructor(data, thread) {
-    const {head, column} = data, up = column("context up"), fns = column("context function"), threads = column("context thread"), n = up.length + 1;
-    const parent = new Int32Array(n), fn = new Uint32Array(n), end = new Int32Array(n), begins = [], isOf = new Uint8Array(head.threads.length);
+    const {head, column} = data, above = column("context up"), functions = column("context function"), limit = this.limit = data.column("function name").length;
+    const begins = [], roots = [], firsts = [], isOf = new Uint8Array(head.threads.length);
     for (let t = 0; t < isOf.length; t++) isOf[t] = thread < 0 || t === thread ? head.threads[t] === "[pruned]" ? 2 : 1 : 0;
-    fn[0] = NONE;
-    for (let i = 1; i < n; i++) {
-      parent[i] = up[i - 1] ? i - up[i - 1] : 0;
-      fn[i] = up[i - 1] ? fns[i - 1] : NONE;
-      end[i] = i + 1;
+    for (let c = above.indexOf(0); c >= 0; c = above.indexOf(0, c + 1)) firsts.push(c);  // of threads
+    const base = firsts.length === 1 && isOf.length === 1 && isOf[0] === 1 ? 0 : 1;  // of one thread the contexts are the nodes
+    const n = above.length + base, up = base ? new Uint32Array(n) : above, fn = base ? new Uint32Array(n) : functions, span = new Uint32Array(n).fill(1), depth = new Uint16Array(n);
+    if (base) {
+      up.set(above, 1);
+      fn.set(functions, 1);
+      fn[0] = NONE;
+      for (const c of firsts) up[c + 1] = c + 1;
     }
-    end[0] = n;
-    for (let i = n - 1; i > 0; i--) if (end[i] > end[parent[i]]) end[parent[i]] = end[i];
-    const roots = [], depth = new Uint16Array(n);
-    for (let i = 1; i < n; i++) depth[i] = Math.min(65535, depth[parent[i]] + 1);
-    for (let i = 1; i < n; i = end[i]) {  // threads
-      const kind = isOf[threads[i - 1]];
+    for (let i = n - 1; i > 0; i--) span[i - up[i]] += span[i];
+    for (let i = 1; i < n; i++) depth[i] = Math.min(65535, depth[i - up[i]] + 1);
+    for (const c of firsts) {
+      const i = c + base, kind = isOf[base ? column("context thread")[c] : 0];
       if (kind === 2) begins.push(i);
       else if (kind) {
         roots.push(i);
-        for (let c = i + 1; c < end[i]; c = end[c]) begins.push(c);
+        for (let c = i + 1; c < i + span[i]; c += span[c]) begins.push(c);
       }
     }
-    const made = rebuilt({n, parent, fn, end, depth}, {limit: this.limit = data.column("function name").length, begins}), own = nodesAfter(n, made), node = own.subarray(1);
-    for (const i of roots) own[i] = 0;
-    this.nodes = () => node;
+    const found = {n, up, fn, span, depth}, isWhole = !base && areDifferent(begins, fn, limit);
+    const made = isWhole ? {...found, copies: [0, n, 0], entered: [], gone: []} : rebuilt(found, {limit, begins});
+    for (const i of roots) if (!isWhole) made.entered.push(i, 0);
+    const {copies, entered, gone} = made;
+    let known = null;
+    this.nodes = () => known ??= nodesAfter(n, {copies, entered, gone}).subarray(base);
+    this.contexts = {copies, entered, base};
     this.set(made);
   }
   // By context: its node, -1: of another thread, or left out
   get node() { return this.nodes(); }
-  set({n, parent, fn, end, depth}) {
+  set({n, up, fn, span, depth}) {
     const shown = items => n > items.length / 2 ? items.subarray(0, n) : items.slice(0, n);
     this.n = n;
-    [this.parent, this.fn, this.end, this.depth] = [parent, fn, end, depth].map(shown);
+    [this.up, this.fn, this.span, this.depth] = [up, fn, span, depth].map(shown);
   }
-  // Another tree of the same contexts, see `rebuilt`.  moved: if functions keep their costs, {functions: by function, whether
-  // it is hidden and its costs are others', null: none is}
+  // Another tree of the same contexts, see `rebuilt`.  moved: if functions keep their costs, {functions: those that are
+  // hidden, whose costs are others'}
   changed(change, moved = null) {
     const found = Object.create(Tree.prototype), made = rebuilt(this, change), {copies, entered, gone, node} = made, {nodes, n} = this;
     Object.assign(found, {limit: this.limit, before: new WeakRef(this), changes: {copies, entered, gone, node}, moved});
@@ -231,32 +244,34 @@ class Tree {
     this.total = lazily(n, k => before ? this.totalAfter(before.total[k], this.self[k]) : this.summed(this.self[k]));
     this.isPositive = lazily(n, k => before?.isPositive[k] || isPositive(this.self[k]));
     this.known = [];  // by value column: figures of functions
+    this.sums = [];  // the same, while they are added up
     this.places = new Map();  // by function: its nodes
     this.costsOf = id;
   }
-  // Costs of the tree before, of nodes that were copied and entered.
-  carried(costs) {
-    const {n, changes: {copies, entered}} = this, found = new Float64Array(n);
-    for (let k = 0; k < copies.length; k += 3) copied(found, costs, copies[k], copies[k + 1], copies[k + 2]);
-    for (let k = 0; k < entered.length; k += 2) found[entered[k + 1]] += costs[entered[k]];
+  // Costs of the tree before, of nodes that were copied and entered; base: where contexts begin, whose costs they are.
+  carried(costs, {copies, entered, base = 0}) {
+    const found = new Float64Array(this.n);
+    for (let k = 0; k < copies.length; k += 3) copied(found, costs, copies[k] - base, copies[k + 1] - base, copies[k + 2] + base);
+    for (let k = 0; k < entered.length; k += 2) found[entered[k + 1]] += costs[entered[k] - base];
     return found;
   }
   selfAfter(costs) {
-    const {changes: {gone}} = this, self = this.carried(costs);
+    const {changes: {gone}} = this, self = this.carried(costs, this.changes);
     for (let k = 0; k < gone.length; k += 2) self[gone[k + 1]] += costs[gone[k]];
     return self;
   }
   // A node that is gone is part of its caller's total; sums are of node 0, which nothing may be the caller of, and of that of `lost`.
   totalAfter(costs, self) {
-    const {end, changes: {node}} = this, total = this.carried(costs);
+    const {span, changes: {node}} = this, total = this.carried(costs, this.changes);
     for (const i of [node, 0]) {
       if (i < 0) continue;
       total[i] = self[i];
-      for (let c = i + 1; c < end[i]; c = end[c]) total[i] += total[c];
+      for (let c = i + 1; c < i + span[i]; c += span[c]) total[i] += total[c];
     }
     return total;
   }
   ofContexts(costs) {
+    if (this.contexts) return this.carried(costs, this.contexts);
     const {node} = this, self = new Float64Array(this.n);
     for (let i = 0; i < node.length; i++) if (node[i] >= 0) self[node[i]] += costs[i];
     return self;
@@ -266,26 +281,34 @@ class Tree {
   figuresOf(k, n) {
     if (this.known[k]) return this.known[k];
     const before = this.moved && this.before.deref();
-    if (before?.costsOf !== this.costsOf) return this.known[k] = this.figures(k, n);
+    if (before?.costsOf !== this.costsOf) {
+      this.prepareFigures(k, n, this.n);
+      return this.known[k] = this.sums[k].found;
+    }
     const found = before.figuresOf(k, n), {moved: {functions}, changes: {gone, node}} = this;
-    if (!functions) return this.known[k] = found;
+    if (!functions.length) return this.known[k] = found;
     const own = found["row self"].slice(), all = found["row inclusive"].slice(), self = before.self[k], {fn} = this;
-    for (let f = 0; f < n; f++) if (functions[f]) own[f] = all[f] = 0;
+    for (const f of functions) own[f] = all[f] = 0;
     for (let k = 0; k < gone.length; k += 2) if (fn[gone[k + 1]] < n) own[fn[gone[k + 1]]] += self[gone[k]];
     if (node >= 0) all[fn[node]] = this.total[k][node];
     return this.known[k] = {"row self": own, "row inclusive": all};
   }
 
+  // Adds these figures up to a node; whether those of all nodes are there.
+  prepareFigures(k, n, stop) {
+    return this.known[k] !== undefined || (this.sums[k] ??= new FunctionSums(this, n, this.fn, this.self[k], this.total[k])).add(stop);
+  }
+
   // The functions from the root to a node.
   path(id) {
     const found = [];
-    for (; id > 0; id = this.parent[id]) found.push(this.fn[id]);
+    for (; id > 0; id -= this.up[id]) found.push(this.fn[id]);
     return found.reverse();
   }
 
   summed(self) {
-    const {parent} = this, total = self.slice();
-    for (let i = this.n - 1; i > 0; i--) total[parent[i]] += total[i];
+    const {up} = this, total = self.slice();
+    for (let i = this.n - 1; i > 0; i--) total[i - up[i]] += total[i];
     return total;
   }
 
@@ -312,13 +335,13 @@ class Tree {
   }
   width(i) { return i ? this.weight[i] / (this.weight[0] || 1) : 1; }
   x(i) {
-    if (i) this.children(this.parent[i]);
+    if (i) this.children(i - this.up[i]);
     return this.left[i];
   }
   // Those of its callers are arranged before.
   children(i) {
     const {laid} = this, todo = [];
-    for (let at = i; !laid.has(at); at = this.parent[at]) {
+    for (let at = i; !laid.has(at); at -= this.up[at]) {
       todo.push(at);
       if (!at) break;
     }
@@ -326,11 +349,11 @@ class Tree {
     return laid.get(i);
   }
   lay(i) {
-    const {end, left, weight} = this, whole = weight[0] || 1;
+    const {span, left, weight} = this, whole = weight[0] || 1;
     let n = 0, x = left[i];
-    for (let c = i + 1; c < end[i]; c = end[c]) n++;
+    for (let c = i + 1; c < i + span[i]; c += span[c]) n++;
     let found = new Uint32Array(n);
-    for (let c = i + 1, at = 0; c < end[i]; c = end[c]) found[at++] = c;
+    for (let c = i + 1, at = 0; c < i + span[i]; c += span[c]) found[at++] = c;
     if (n > 16 && this.isByWeight) found = ranked(found, j => weight[j], true);
     else sort(found, 0, n, this.order);
     for (let at = 0; at < n; at++) {
@@ -343,9 +366,9 @@ class Tree {
   // The children that are at least this wide, in the order shown, which get their places; the others follow them: their
   // number, the first one and where they begin.  Only by weight, after those of its callers.
   wide(i, least) {
-    const {end, left, weight} = this, whole = weight[0] || 1, found = [];
+    const {span, left, weight} = this, whole = weight[0] || 1, found = [];
     let narrow = 0, first = -1, x = left[i];
-    for (let c = i + 1; c < end[i]; c = end[c]) {
+    for (let c = i + 1; c < i + span[i]; c += span[c]) {
       const cost = weight[c];
       if (cost / whole >= least) found.push(c);
       else if (cost && !narrow++) first = c;
@@ -367,16 +390,9 @@ class Tree {
   // Self and inclusive cost of the first `n` functions, one within itself counted once.  groupOf: the group of a function,
   // whose costs are wanted instead.  costs: of the nodes, instead of those of value column k.
   figures(k, n, groupOf = null, {self, total} = {self: this.self[k], total: this.total[k]}) {
-    const {fn, parent} = this, own = new Float64Array(n), all = new Float64Array(n), open = new Uint32Array(n);  // by function
-    const of = groupOf ? Uint32Array.from(fn, f => f === NONE ? NONE : groupOf[f]) : fn;
-    for (let i = 0, top = 0; i < this.n; top = i++) {
-      for (; i && top !== parent[i]; top = parent[top]) if (of[top] < n) open[of[top]]--;
-      const f = of[i];
-      if (f >= n) continue;
-      own[f] += self[i];
-      if (!open[f]++) all[f] += total[i];
-    }
-    return {"row self": own, "row inclusive": all};
+    const sums = new FunctionSums(this, n, groupOf ? Uint32Array.from(this.fn, f => f === NONE ? NONE : groupOf[f]) : this.fn, self, total);
+    sums.add(this.n);
+    return sums.found;
   }
 
   // Calls from function to function: [{from, to, costs by value column, calls by side}].  Only the outermost call of a
@@ -384,14 +400,14 @@ class Tree {
   // what they cost, of several in one stack the outermost.  columns: the value columns whose costs are wanted; counted: by
   // side the value column of calls, -1: none.
   arcs(columns, counted) {
-    const {fn, parent} = this, found = new ArcSums(this, columns, counted), open = new Map(), itself = new Map();
+    const {fn, up} = this, found = new ArcSums(this, columns, counted), open = new Map(), itself = new Map();
     const add = (map, f, n) => { map.set(f, (map.get(f) || 0) + n); };
     for (let i = 1, top = 0; i < this.n; top = i++) {
-      for (; top !== parent[i]; top = parent[top]) {
+      for (; top !== i - up[i]; top -= up[top]) {
         add(open, fn[top], -1);
-        if (fn[top] === fn[parent[top]]) add(itself, fn[top], -1);
+        if (fn[top] === fn[top - up[top]]) add(itself, fn[top], -1);
       }
-      const f = fn[i], caller = fn[parent[i]];
+      const f = fn[i], caller = fn[i - up[i]];
       if (f !== NONE && caller !== NONE) found.add(i, f === caller ? !itself.get(f) : !open.get(f));
       add(open, f, 1);
       if (f === caller) add(itself, f, 1);
@@ -401,33 +417,33 @@ class Tree {
 
   // Those of `arcs` from or to one function.
   arcsOf(f, columns, counted) {
-    const {fn, parent, end} = this, found = new ArcSums(this, columns, counted);
+    const {fn, up, span} = this, found = new ArcSums(this, columns, counted);
     const isBelow = (i, g) => {
-      for (let at = parent[i]; at > 0; at = parent[at]) if (fn[at] === g) return true;
+      for (let at = i - up[i]; at > 0; at -= up[at]) if (fn[at] === g) return true;
       return false;
     };
     let outer = 0, loop = 0;  // where the outermost call of f ends, and of f to itself
     if (f !== NONE)
       for (const i of this.of(f)) {
-        const caller = fn[parent[i]];
+        const caller = fn[i - up[i]];
         if (caller === f) {
           found.add(i, i >= loop);
-          loop = Math.max(loop, end[i]);
+          loop = Math.max(loop, i + span[i]);
         } else if (caller !== NONE) found.add(i, i >= outer);
-        outer = Math.max(outer, end[i]);
-        for (let c = i + 1; c < end[i]; c = end[c]) if (fn[c] !== f && fn[c] !== NONE) found.add(c, !isBelow(c, fn[c]));
+        outer = Math.max(outer, i + span[i]);
+        for (let c = i + 1; c < i + span[i]; c += span[c]) if (fn[c] !== f && fn[c] !== NONE) found.add(c, !isBelow(c, fn[c]));
       }
     return found.list();
   }
 
   // The arcs of functions that call themselves.
   loops(columns, counted) {
-    const {fn, parent, end} = this, found = new ArcSums(this, columns, counted), loop = new Map();  // by function: where its outermost call to itself ends
+    const {fn, up, span} = this, found = new ArcSums(this, columns, counted), loop = new Map();  // by function: where its outermost call to itself ends
     for (let i = 1; i < this.n; i++) {
       const f = fn[i];
-      if (f === NONE || f !== fn[parent[i]]) continue;
+      if (f === NONE || f !== fn[i - up[i]]) continue;
       const isOuter = i >= (loop.get(f) || 0);
-      if (isOuter) loop.set(f, end[i]);
+      if (isOuter) loop.set(f, i + span[i]);
       found.add(i, isOuter);
     }
     return found.list();
@@ -435,12 +451,12 @@ class Tree {
 
   // The inclusive cost of the matching functions; a match below another match counts once.
   matched(matches, k) {
-    const {n, fn, end} = this, total = this.total[k];
+    const {n, fn, span} = this, total = this.total[k];
     let sum = 0;
     for (let i = 1; i < n;)
       if (fn[i] !== NONE && matches[fn[i]]) {
         sum += total[i];
-        i = end[i];
+        i += span[i];
       } else i++;
     return sum;
   }
@@ -455,14 +471,35 @@ const deepestOf = (depth, weight, most = 65535) => {
   for (let i = 1; i < depth.length && deepest < most; i++) if (depth[i] > deepest && weight[i]) deepest = depth[i];
   return deepest;
 };
-// Where an item is, but for the first place: a browser finds few of them faster than a loop.
-const allOf = (items, item) => {
+// Where an item is from a place on: a browser finds few of them faster than a loop.
+const allOf = (items, item, from = 1) => {
   const found = [];
-  let i = items.indexOf(item, 1);
-  for (; i > 0 && found.length < 1000; i = items.indexOf(item, i + 1)) found.push(i);
-  if (i > 0) for (; i < items.length; i++) if (items[i] === item) found.push(i);
+  let i = items.indexOf(item, from);
+  for (; i >= from && found.length < 1000; i = items.indexOf(item, i + 1)) found.push(i);
+  if (i >= from) for (; i < items.length; i++) if (items[i] === item) found.push(i);
   return found;
 };
+// Self and inclusive costs by function.
+class FunctionSums {
+  // of: by node, its function, below n
+  constructor({up}, n, of, self, total) {
+    Object.assign(this, {up, n, of, self, total, at: 0, open: new Uint32Array(n)});
+    this.found = {"row self": new Float64Array(n), "row inclusive": new Float64Array(n)};
+  }
+  // Adds the nodes up to one; whether it was the last.
+  add(stop) {
+    const {up, n, of, self, total, open, found: {"row self": own, "row inclusive": all}} = this, last = Math.min(stop, of.length);
+    for (let i = this.at, top = Math.max(0, i - 1); i < last; top = i++) {
+      for (; i && top !== i - up[i]; top -= up[top]) if (of[top] < n) open[of[top]]--;
+      const f = of[i];
+      if (f >= n) continue;
+      own[f] += self[i];
+      if (!open[f]++) all[f] += total[i];
+    }
+    this.at = Math.max(this.at, last);
+    return last === of.length;
+  }
+}
 // Sums of calls by caller and callee.
 class ArcSums {
   constructor(tree, columns, counted) {
@@ -473,7 +510,7 @@ class ArcSums {
   }
   // The call that node i is; isOuter: whether it has a cost
   add(i, isOuter) {
-    const {tree: {fn, parent}, found, costs, counts} = this, from = fn[parent[i]], to = fn[i], key = from * 4294967296 + to;
+    const {tree: {fn, up}, found, costs, counts} = this, from = fn[i - up[i]], to = fn[i], key = from * 4294967296 + to;
     let arc = found.get(key);
     if (!arc) found.set(key, arc = {from, to, costs: new Array(this.n).fill(0), calls: [0, 0]});
     if (isOuter) for (const [k, total] of costs) arc.costs[k] += total[i];
