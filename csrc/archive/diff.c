@@ -17,7 +17,7 @@ struct parts {
     const uint8_t *head;   /* view and runs */
     size_t head_n, nbytes; /* of the head, of the chunk */
     uint32_t view, n;
-    struct fp_archive_cur *streams;
+    struct fp_cursor *streams;
 };
 
 static enum fp_archive_kind kind_of(uint32_t view, uint32_t stream) {
@@ -28,31 +28,30 @@ static enum fp_archive_kind kind_of(uint32_t view, uint32_t stream) {
 
 /* Splits a chunk, of which `head` and `nbytes` are set.  0 or FP_E_MALFORMED. */
 static int split_chunk(struct parts *parts) {
-    struct fp_archive_cur c = {parts->head, parts->head + parts->nbytes, 0};
-    parts->view = fp_archive_cur_byte(&c);
-    const uint32_t n_runs = fp_archive_cur_u32(&c);
-    if (c.bad || n_runs > (size_t)(c.end - c.p) / 4) return FP_E_MALFORMED;
-    for (uint32_t i = 0; i < 4 * n_runs; i++) fp_archive_cur_varint(&c);
+    struct fp_cursor c = {.p = parts->head, .end = parts->head + parts->nbytes};
+    parts->view = fp_archive_byte(&c);
+    const uint32_t n_runs = fp_archive_u32(&c);
+    if (c.status || n_runs > (size_t)(c.end - c.p) / 4) return FP_E_MALFORMED;
+    for (uint32_t i = 0; i < 4 * n_runs; i++) fp_cursor_number(&c);
     parts->head_n = (size_t)(c.p - parts->head);
-    parts->n = fp_archive_cur_u32(&c);
-    if (c.bad || parts->n > MOST_STREAMS) return FP_E_MALFORMED;
+    parts->n = fp_archive_u32(&c);
+    if (c.status || parts->n > MOST_STREAMS) return FP_E_MALFORMED;
     parts->streams = fp_scratch((size_t)parts->n + 1, sizeof *parts->streams);
-    struct fp_archive_cur lengths = c;
-    for (uint32_t i = 0; i < parts->n; i++) fp_archive_cur_varint(&c);
+    struct fp_cursor lengths = c;
+    for (uint32_t i = 0; i < parts->n; i++) fp_cursor_number(&c);
     const uint8_t *at = c.p;
-    for (uint32_t i = 0; i < parts->n && !c.bad; i++) {
-        const uint64_t length = fp_archive_cur_varint(&lengths);
+    for (uint32_t i = 0; i < parts->n && !c.status; i++) {
+        const uint64_t length = fp_cursor_number(&lengths);
         if (length > (size_t)(c.end - at)) return FP_E_MALFORMED;
-        parts->streams[i] = (struct fp_archive_cur){at, at + length, 0};
+        parts->streams[i] = (struct fp_cursor){.p = at, .end = at + length};
         at += length;
     }
-    return c.bad || at != c.end ? FP_E_MALFORMED : 0;
+    return c.status || at != c.end ? FP_E_MALFORMED : 0;
 }
 
 /* Appends the differences of `own` to `base` and returns 1, if both have the same number of numbers and at least half
  * are equal; otherwise appends nothing and returns 0. */
-static int add_differences(struct fp_archive_cur base, struct fp_archive_cur own, enum fp_archive_kind kind,
-                           struct fp_buf *out) {
+static int add_differences(struct fp_cursor base, struct fp_cursor own, enum fp_archive_kind kind, struct fp_buf *out) {
     size_t same = 0, all = 0;
     const size_t before = out->n;
     if (kind == FP_DIFF_BYTES) {
@@ -69,7 +68,7 @@ static int add_differences(struct fp_archive_cur base, struct fp_archive_cur own
             fp_buf_varint(out, zig);
             same += !zig;
         }
-        if (a.c.p != a.c.end || b.c.p != b.c.end || a.c.bad || b.c.bad) same = 0;
+        if (a.c.p != a.c.end || b.c.p != b.c.end || a.c.status || b.c.status) same = 0;
     }
     if (same && same >= all / 2) return 1;
     out->n = before;
@@ -77,7 +76,7 @@ static int add_differences(struct fp_archive_cur base, struct fp_archive_cur own
 }
 
 /* The reverse of add_differences.  0 or FP_E_MALFORMED. */
-static int apply_differences(struct fp_archive_cur base, struct fp_archive_cur diff, enum fp_archive_kind kind,
+static int apply_differences(struct fp_cursor base, struct fp_cursor diff, enum fp_archive_kind kind,
                              struct fp_buf *out) {
     if (kind == FP_DIFF_BYTES) {
         const size_t n = (size_t)(diff.end - diff.p);
@@ -95,7 +94,7 @@ static int apply_differences(struct fp_archive_cur base, struct fp_archive_cur d
         else
             fp_buf_put(out, &value, sizeof value);
     }
-    if (a.c.p != a.c.end || d.c.p != d.c.end || a.c.bad || d.c.bad) return FP_E_MALFORMED;
+    if (a.c.p != a.c.end || d.c.p != d.c.end || a.c.status || d.c.status) return FP_E_MALFORMED;
     if (kind == FP_DIFF_VALUES) fp_archive_values_pack(out);
     return 0;
 }
@@ -163,16 +162,16 @@ static void put_pairing(const struct fp_archive_pairing *pairing, const struct f
 }
 
 /* 0 or FP_E_MALFORMED. */
-static int take_pairing(struct fp_archive_cur *c, const struct there *there, struct fp_archive_pairing *pairing) {
+static int take_pairing(struct fp_cursor *c, const struct there *there, struct fp_archive_pairing *pairing) {
     uint64_t next = 0;
-    pairing->n = fp_archive_cur_u32(c);
-    if (c->bad || pairing->n > (size_t)(c->end - c->p) || pairing->n > FP_ARCHIVE_MAX_ROWS) return FP_E_MALFORMED;
+    pairing->n = fp_archive_u32(c);
+    if (c->status || pairing->n > (size_t)(c->end - c->p) || pairing->n > FP_ARCHIVE_MAX_ROWS) return FP_E_MALFORMED;
     pairing->rows = fp_have(calloc((size_t)pairing->n + 1, sizeof *pairing->rows));
     for (uint32_t i = 0; i < pairing->n; i++) {
-        const uint64_t code = fp_archive_cur_varint(c);
+        const uint64_t code = fp_cursor_number(c);
         if (code == 1) continue;
         const uint64_t at = code ? next + fp_zag(code - 2) : next;
-        if (c->bad || at >= there->n) return FP_E_MALFORMED;
+        if (c->status || at >= there->n) return FP_E_MALFORMED;
         pairing->rows[i] = there->rows[at] + 1;
         next = at + 1;
     }
@@ -186,7 +185,7 @@ static uint64_t n_bits(uint64_t v) {
 /* Appends the differences of the own column to the base's, and returns 1 if they have fewer bits than the stream; else
  * appends nothing and returns 0. */
 static int add_differences_by_row(const struct fp_archive_column *base, const struct fp_archive_column *own,
-                                  struct fp_archive_cur stream, const struct fp_archive_pairing *pairing,
+                                  struct fp_cursor stream, const struct fp_archive_pairing *pairing,
                                   struct fp_buf *out) {
     const size_t before = out->n;
     uint64_t bits = 0, whole = 0;
@@ -200,22 +199,22 @@ static int add_differences_by_row(const struct fp_archive_column *base, const st
         bits += n_bits(zig);
         fp_buf_varint(out, zig);
     }
-    while (stream.p < stream.end) whole += n_bits(fp_archive_cur_varint(&stream));
+    while (stream.p < stream.end) whole += n_bits(fp_cursor_number(&stream));
     if (bits < whole) return 1;
     out->n = before;
     return 0;
 }
 
-static int apply_differences_by_row(struct fp_archive_cur base, struct fp_archive_cur diff, enum fp_archive_kind kind,
+static int apply_differences_by_row(struct fp_cursor base, struct fp_cursor diff, enum fp_archive_kind kind,
                                     const struct fp_archive_pairing *pairing, struct fp_buf *out) {
     struct fp_archive_column column = {0};
     int status = fp_archive_take_column(base, kind, &column);
-    const uint64_t divisor = kind == FP_DIFF_VALUES ? fp_archive_cur_varint(&diff) : 1;
+    const uint64_t divisor = kind == FP_DIFF_VALUES ? fp_cursor_number(&diff) : 1;
     for (uint32_t i = 0; i < pairing->n && !status; i++) {
         const uint32_t row = pairing->rows[i];
-        if (row > column.n || diff.bad) status = FP_E_MALFORMED;
+        if (row > column.n || diff.status) status = FP_E_MALFORMED;
         if (status) break;
-        const uint64_t value = (fp_zag(fp_archive_cur_varint(&diff)) + (row ? column.v[row - 1] : 0)) * divisor;
+        const uint64_t value = (fp_zag(fp_cursor_number(&diff)) + (row ? column.v[row - 1] : 0)) * divisor;
         if (kind == FP_DIFF_NUMBERS)
             fp_buf_varint(out, value);
         else
@@ -223,7 +222,7 @@ static int apply_differences_by_row(struct fp_archive_cur base, struct fp_archiv
     }
     fp_scratch_free(column.v);
     if (status) return status;
-    if (diff.bad || diff.p != diff.end) return FP_E_MALFORMED;
+    if (diff.status || diff.p != diff.end) return FP_E_MALFORMED;
     if (kind == FP_DIFF_VALUES) fp_archive_values_pack(out);
     return 0;
 }
@@ -242,7 +241,7 @@ static void put_stacks(const struct fp_archive_column *base, const struct fp_arc
 }
 
 /* Reads what put_stacks wrote, and appends the stream.  `base`: the ids of its rows.  0 or FP_E_MALFORMED. */
-static int take_stacks(const struct fp_archive_column *base, struct fp_archive_cur diff, const uint32_t *stacks,
+static int take_stacks(const struct fp_archive_column *base, struct fp_cursor diff, const uint32_t *stacks,
                        size_t n_stacks, struct fp_archive_pairing *pairing, struct fp_buf *out) {
     struct there there;
     uint64_t last = 0;
@@ -250,12 +249,12 @@ static int take_stacks(const struct fp_archive_column *base, struct fp_archive_c
     const int status = take_pairing(&diff, &there, pairing);
     for (uint32_t i = 0; i < pairing->n && !status; i++) {
         const uint32_t row = pairing->rows[i];
-        const uint64_t id = row ? there.own_of[base->v[row - 1]] : last + fp_zag(fp_archive_cur_varint(&diff));
+        const uint64_t id = row ? there.own_of[base->v[row - 1]] : last + fp_zag(fp_cursor_number(&diff));
         fp_buf_varint(out, fp_zig(id - last));
         last = id;
     }
     fp_scratch_free(there.own_of);
-    return status ? status : diff.bad || diff.p != diff.end ? FP_E_MALFORMED : 0;
+    return status ? status : diff.status || diff.p != diff.end ? FP_E_MALFORMED : 0;
 }
 
 /* A chunk, its base, and its streams in the other form: as differences, or restored. */
@@ -375,7 +374,7 @@ static int diff(void *arg) {
     put_graph(pair);
     for (uint32_t i = 0; i < pair->own.n; i++) {
         const enum fp_archive_kind kind = kind_of_stream(pair, i);
-        const struct fp_archive_cur own = pair->own.streams[i];
+        const struct fp_cursor own = pair->own.streams[i];
         struct fp_buf *stream = &pair->streams[i];
         if (stream->n || put_by_row(pair, i, stream)) {
             against++;
@@ -404,7 +403,7 @@ int fp_archive_diff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t
 }
 
 /* Restores a stream that put_graph wrote.  0 or FP_E_MALFORMED. */
-static int restore_graph(struct pair *pair, uint32_t i, struct fp_archive_cur own) {
+static int restore_graph(struct pair *pair, uint32_t i, struct fp_cursor own) {
     struct fp_archive_pairs *g = &pair->graph;
     if (!are_graphs(pair) || !pair->stacks) return FP_E_MALFORMED;
     if (i)
@@ -415,10 +414,10 @@ static int restore_graph(struct pair *pair, uint32_t i, struct fp_archive_cur ow
 /* Restores a stream that begins with `how`.  0 or FP_E_MALFORMED. */
 static int restore(struct pair *pair, uint32_t i) {
     const enum fp_archive_kind kind = kind_of_stream(pair, i);
-    struct fp_archive_cur own = pair->own.streams[i];
+    struct fp_cursor own = pair->own.streams[i];
     struct fp_buf *stream = &pair->streams[i];
-    const uint8_t how = fp_archive_cur_byte(&own);
-    if (own.bad || how > BY_ROW || (how && kind == FP_DIFF_OPAQUE)) return FP_E_MALFORMED;
+    const uint8_t how = fp_archive_byte(&own);
+    if (own.status || how > BY_ROW || (how && kind == FP_DIFF_OPAQUE)) return FP_E_MALFORMED;
     if (how == AGAINST) return apply_differences(pair->base.streams[i], own, kind, stream);
     if (how == WHOLE) return fp_buf_put(stream, own.p, (size_t)(own.end - own.p));
     if (pair->own.view == FP_GRAPH) return restore_graph(pair, i, own);

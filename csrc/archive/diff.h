@@ -9,22 +9,22 @@ enum fp_archive_kind { FP_DIFF_OPAQUE, FP_DIFF_BYTES, FP_DIFF_NUMBERS, FP_DIFF_V
 
 /* Reads a stream of FP_DIFF_NUMBERS or FP_DIFF_VALUES, number by number. */
 struct fp_archive_numbers {
-    struct fp_archive_cur c;
+    struct fp_cursor c;
     struct fp_archive_value_cur v; /* FP_DIFF_NUMBERS: its divisor is 0 */
 };
 
-static inline struct fp_archive_numbers fp_archive_numbers_of(struct fp_archive_cur c, enum fp_archive_kind kind) {
+static inline struct fp_archive_numbers fp_archive_numbers_of(struct fp_cursor c, enum fp_archive_kind kind) {
     struct fp_archive_numbers n = {c, {0, 0}};
-    if (kind == FP_DIFF_VALUES && c.p < c.end) n.v.divisor = fp_archive_cur_varint(&n.c);
+    if (kind == FP_DIFF_VALUES && c.p < c.end) n.v.divisor = fp_cursor_number(&n.c);
     return n;
 }
 
 static inline int fp_archive_more(const struct fp_archive_numbers *n) {
-    return n->c.p < n->c.end && !n->c.bad;
+    return n->c.p < n->c.end && !n->c.status;
 }
 
 static inline uint64_t fp_archive_next(struct fp_archive_numbers *n) {
-    return n->v.divisor ? (uint64_t)fp_archive_value_next(&n->c, &n->v) : fp_archive_cur_varint(&n->c);
+    return n->v.divisor ? (uint64_t)fp_archive_value_next(&n->c, &n->v) : fp_cursor_number(&n->c);
 }
 
 /* For each own row 1 + the base's row that it is compared with, or 0. */
@@ -39,7 +39,7 @@ struct fp_archive_column {
 };
 
 /* 0 or FP_E_MALFORMED.  The numbers are in scratch memory (core/guard.h). */
-static inline int fp_archive_take_column(struct fp_archive_cur c, enum fp_archive_kind kind,
+static inline int fp_archive_take_column(struct fp_cursor c, enum fp_archive_kind kind,
                                          struct fp_archive_column *column) {
     struct fp_archive_numbers numbers = fp_archive_numbers_of(c, kind);
     column->divisor = numbers.v.divisor;
@@ -50,7 +50,7 @@ static inline int fp_archive_take_column(struct fp_archive_cur c, enum fp_archiv
             fp_scratch_room(&column->v, &column->cap, (uint64_t)column->n + 1, sizeof *column->v);
         column->v[column->n] = fp_archive_next(&numbers);
     }
-    return numbers.c.bad || numbers.c.p != numbers.c.end ? FP_E_MALFORMED : 0;
+    return numbers.c.status || numbers.c.p != numbers.c.end ? FP_E_MALFORMED : 0;
 }
 
 /* Frees both, of which the base's was read first. */

@@ -9,9 +9,9 @@ enum { MOST_ROWS = 1 << 21, MOST_PROBES = 64, NEAR = 16 };
 /* ---- rows ------------------------------------------------------------------ */
 
 /* 0 or FP_E_MALFORMED. */
-static int take_rows(const struct fp_archive_cur *streams, struct fp_archive_pairs_rows *r) {
+static int take_rows(const struct fp_cursor *streams, struct fp_archive_pairs_rows *r) {
     const size_t n = (size_t)(streams[FP_GRAPH_S_KIND].end - streams[FP_GRAPH_S_KIND].p);
-    struct fp_archive_cur functions = streams[FP_GRAPH_S_FUNCTION], files = streams[FP_GRAPH_S_FILE];
+    struct fp_cursor functions = streams[FP_GRAPH_S_FUNCTION], files = streams[FP_GRAPH_S_FILE];
     uint64_t function = 0, file = 0;
     if (n > MOST_ROWS) return FP_E_MALFORMED;
     r->n = (uint32_t)n;
@@ -19,30 +19,29 @@ static int take_rows(const struct fp_archive_cur *streams, struct fp_archive_pai
     r->function = fp_scratch(n + 1, sizeof *r->function);
     r->file = fp_scratch(n + 1, sizeof *r->file);
     for (size_t i = 0; i < n; i++) {
-        if (r->code[i] & FP_GRAPH_ROW_FUNCTION) function += fp_zag(fp_archive_cur_varint(&functions));
-        if (r->code[i] & FP_GRAPH_ROW_FILE) file += fp_zag(fp_archive_cur_varint(&files));
+        if (r->code[i] & FP_GRAPH_ROW_FUNCTION) function += fp_zag(fp_cursor_number(&functions));
+        if (r->code[i] & FP_GRAPH_ROW_FILE) file += fp_zag(fp_cursor_number(&files));
         if (function > UINT32_MAX || file > UINT32_MAX) return FP_E_MALFORMED;
         r->function[i] = (uint32_t)function;
         r->file[i] = (uint32_t)file;
     }
-    return functions.bad || files.bad ? FP_E_MALFORMED : 0;
+    return functions.status || files.status ? FP_E_MALFORMED : 0;
 }
 
 /* ---- pairs ----------------------------------------------------------------- */
 
 /* For each row a hash of its place: kind, function of the base, position and function called. */
-static uint64_t *places_of(const struct fp_archive_cur *streams, const struct fp_archive_pairs_rows *rows,
+static uint64_t *places_of(const struct fp_cursor *streams, const struct fp_archive_pairs_rows *rows,
                            const uint32_t *functions, size_t n_functions) {
-    struct fp_archive_cur positions[3] = {streams[FP_GRAPH_S_LINE], streams[FP_GRAPH_S_ADDRESS],
-                                          streams[FP_GRAPH_S_BB]};
-    struct fp_archive_cur callees = streams[FP_GRAPH_S_CALLEE];
+    struct fp_cursor positions[3] = {streams[FP_GRAPH_S_LINE], streams[FP_GRAPH_S_ADDRESS], streams[FP_GRAPH_S_BB]};
+    struct fp_cursor callees = streams[FP_GRAPH_S_CALLEE];
     uint64_t last[3] = {0}, callee = 0, *places = fp_scratch((size_t)rows->n + 1, sizeof *places);
     for (uint32_t i = 0; i < rows->n; i++) {
         const uint32_t kind = rows->code[i] & FP_GRAPH_ROW_KIND;
         uint64_t function = rows->function[i], called = 0;
         for (unsigned k = 0; k < 3 && kind != FP_BLOCK; k++)
-            if (positions[k].p < positions[k].end) last[k] += fp_zag(fp_archive_cur_varint(&positions[k]));
-        if (kind == FP_CALL) called = callee += fp_zag(fp_archive_cur_varint(&callees));
+            if (positions[k].p < positions[k].end) last[k] += fp_zag(fp_cursor_number(&positions[k]));
+        if (kind == FP_CALL) called = callee += fp_zag(fp_cursor_number(&callees));
         if (functions) {
             function = function < n_functions ? functions[function] : 0;
             called = called < n_functions ? functions[called] : 0;
@@ -97,8 +96,8 @@ static void take_functions(struct fp_archive_pairs *g, const uint32_t *functions
         if (functions[i]) g->own_of[functions[i]] = (uint32_t)i;
 }
 
-int fp_archive_pairs_find(struct fp_archive_pairs *g, const struct fp_archive_cur *base,
-                          const struct fp_archive_cur *own, const uint32_t *functions, size_t n_functions) {
+int fp_archive_pairs_find(struct fp_archive_pairs *g, const struct fp_cursor *base, const struct fp_cursor *own,
+                          const uint32_t *functions, size_t n_functions) {
     struct fp_archive_pairs_rows mine = {0};
     uint32_t mask = 1;
     if (take_rows(base, &g->base)) return FP_MORE;
@@ -178,24 +177,24 @@ void fp_archive_pairs_put(struct fp_archive_pairs *g, struct fp_buf *out) {
 }
 
 /* Reads the pairs.  0 or FP_E_MALFORMED. */
-static int take_pairs(struct fp_archive_pairs *g, struct fp_archive_cur *c) {
-    const uint32_t n = g->pairing.n = fp_archive_cur_u32(c);
+static int take_pairs(struct fp_archive_pairs *g, struct fp_cursor *c) {
+    const uint32_t n = g->pairing.n = fp_archive_u32(c);
     const uint8_t *bits = c->p;
     uint64_t next_row = 0;
     /* each row has a byte, its code, after the pairs */
-    if (c->bad || n > (size_t)(c->end - c->p)) return FP_E_MALFORMED;
+    if (c->status || n > (size_t)(c->end - c->p)) return FP_E_MALFORMED;
     c->p += (n + 7) / 8;
     g->pairing.rows = fp_have(calloc((size_t)n + 1, sizeof *g->pairing.rows));
     for (uint32_t i = 0; i < n; i++) {
-        const uint64_t code = bits[i / 8] >> i % 8 & 1 ? fp_archive_cur_varint(c) : 1;
+        const uint64_t code = bits[i / 8] >> i % 8 & 1 ? fp_cursor_number(c) : 1;
         const uint64_t row = next_row + fp_zag(code - 1);
-        if (c->bad || (code && row >= g->base.n)) return FP_E_MALFORMED;
+        if (c->status || (code && row >= g->base.n)) return FP_E_MALFORMED;
         if (code) next_row = g->pairing.rows[i] = (uint32_t)row + 1;
     }
     return (size_t)(c->end - c->p) == n ? 0 : FP_E_MALFORMED;
 }
 
-int fp_archive_pairs_open(struct fp_archive_pairs *g, const struct fp_archive_cur *base, struct fp_archive_cur own,
+int fp_archive_pairs_open(struct fp_archive_pairs *g, const struct fp_cursor *base, struct fp_cursor own,
                           const uint32_t *functions, size_t n_functions, struct fp_buf *out) {
     struct last last = {0};
     if (take_rows(base, &g->base)) return FP_E_MALFORMED;
@@ -233,8 +232,7 @@ static inline int is_sum(uint32_t s) {
 
 /* Reads the numbers of the base's stream; those of differences become the sums.  0, or FP_E_MALFORMED if they
  * are not as many as the rows have. */
-static int take_base(struct fp_archive_pairs *g, uint32_t s, struct fp_archive_cur c,
-                     struct fp_archive_column *column) {
+static int take_base(struct fp_archive_pairs *g, uint32_t s, struct fp_cursor c, struct fp_archive_column *column) {
     uint64_t n = 0;
     const int status = fp_archive_take_column(c, s < FP_GRAPH_STREAMS ? FP_DIFF_NUMBERS : FP_DIFF_VALUES, column);
     for (unsigned code = 0; code <= UINT8_MAX; code++) g->numbers[code] = (uint8_t)n_numbers(s, (uint8_t)code);
@@ -269,7 +267,7 @@ static void go_on(const struct fp_archive_pairs *g, uint32_t s, uint32_t i, uint
     if (s == FP_GRAPH_S_FILE && g->pairing.rows[i]) before->shift = number - g->base.file[g->pairing.rows[i] - 1];
 }
 
-int fp_archive_pairs_diff(struct fp_archive_pairs *g, uint32_t s, struct fp_archive_cur base, struct fp_archive_cur own,
+int fp_archive_pairs_diff(struct fp_archive_pairs *g, uint32_t s, struct fp_cursor base, struct fp_cursor own,
                           struct fp_buf *out) {
     struct fp_archive_column theirs = {0}, mine = {0};
     struct fp_buf *paired = &g->paired;
@@ -295,27 +293,27 @@ int fp_archive_pairs_diff(struct fp_archive_pairs *g, uint32_t s, struct fp_arch
     return status;
 }
 
-int fp_archive_pairs_undiff(struct fp_archive_pairs *g, uint32_t s, struct fp_archive_cur base,
-                            struct fp_archive_cur own, struct fp_buf *out) {
+int fp_archive_pairs_undiff(struct fp_archive_pairs *g, uint32_t s, struct fp_cursor base, struct fp_cursor own,
+                            struct fp_buf *out) {
     struct fp_archive_column theirs = {0};
     struct before before = {0};
     const int values = s >= FP_GRAPH_STREAMS;
     int status = take_base(g, s, base, &theirs);
-    const uint64_t divisor = values ? fp_archive_cur_varint(&own) : 1;
-    struct fp_archive_cur c[2] = {own, own}; /* of rows without and with a pair */
+    const uint64_t divisor = values ? fp_cursor_number(&own) : 1;
+    struct fp_cursor c[2] = {own, own}; /* of rows without and with a pair */
     for (uint32_t i = 0; i < g->pairing.n && !status; i++)
-        for (unsigned k = 0; k < g->numbers[g->code[i]] && !g->pairing.rows[i]; k++) fp_archive_cur_varint(&c[1]);
+        for (unsigned k = 0; k < g->numbers[g->code[i]] && !g->pairing.rows[i]; k++) fp_cursor_number(&c[1]);
     for (uint32_t i = 0; i < g->pairing.n && !status; i++) {
         for (unsigned k = 0; k < g->numbers[g->code[i]]; k++) {
-            struct fp_archive_cur *from = &c[g->pairing.rows[i] != 0];
-            const uint64_t miss = fp_zag(fp_archive_cur_varint(from));
+            struct fp_cursor *from = &c[g->pairing.rows[i] != 0];
+            const uint64_t miss = fp_zag(fp_cursor_number(from));
             const uint64_t number = expected(g, s, &theirs, i, k, &before) + miss, value = number * divisor;
             if (values)
                 fp_buf_put(out, &value, sizeof value);
             else
                 fp_buf_varint(out, is_sum(s) ? fp_zig(number - before.number) : number);
             go_on(g, s, i, number, &before);
-            if (from->bad) status = FP_E_MALFORMED;
+            if (from->status) status = FP_E_MALFORMED;
         }
     }
     fp_scratch_free(theirs.v);

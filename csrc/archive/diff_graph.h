@@ -25,21 +25,21 @@ struct fp_archive_pairs {
 /* Pairs the rows that have the same kind, function, position and function called.  Given are the streams of both, and
  * for each own function the base's, or 0.  0, or FP_MORE if that does not pay: most rows have no pair, or each is
  * paired with the base's row of the same number.  The caller closes the pairs in any case. */
-int fp_archive_pairs_find(struct fp_archive_pairs *g, const struct fp_archive_cur *base,
-                          const struct fp_archive_cur *own, const uint32_t *functions, size_t n_functions);
+int fp_archive_pairs_find(struct fp_archive_pairs *g, const struct fp_cursor *base, const struct fp_cursor *own,
+                          const uint32_t *functions, size_t n_functions);
 
 /* Appends the pairs and the difference of stream 0. */
 void fp_archive_pairs_put(struct fp_archive_pairs *g, struct fp_buf *out);
 
 /* Opens the pairs of which `own` was stored.  Appends stream 0 to `out`, which they borrow.  0 or FP_E_MALFORMED. */
-int fp_archive_pairs_open(struct fp_archive_pairs *g, const struct fp_archive_cur *base, struct fp_archive_cur own,
+int fp_archive_pairs_open(struct fp_archive_pairs *g, const struct fp_cursor *base, struct fp_cursor own,
                           const uint32_t *functions, size_t n_functions, struct fp_buf *out);
 
 /* Appends the difference of stream `s` > 0, `own`, to the base's; or restores the stream whose difference `own` is.
  * 0 or FP_E_MALFORMED. */
-int fp_archive_pairs_diff(struct fp_archive_pairs *g, uint32_t s, struct fp_archive_cur base, struct fp_archive_cur own,
+int fp_archive_pairs_diff(struct fp_archive_pairs *g, uint32_t s, struct fp_cursor base, struct fp_cursor own,
                           struct fp_buf *out);
-int fp_archive_pairs_undiff(struct fp_archive_pairs *g, uint32_t s, struct fp_archive_cur base,
-                            struct fp_archive_cur own, struct fp_buf *out);
+int fp_archive_pairs_undiff(struct fp_archive_pairs *g, uint32_t s, struct fp_cursor base, struct fp_cursor own,
+                            struct fp_buf *out);
 
 void fp_archive_pairs_close(struct fp_archive_pairs *g);

@@ -135,18 +135,18 @@ int fp_archive_graph_open(struct fp_archive_decoder *d) {
     return 0;
 }
 
-static inline uint64_t pull(struct fp_archive_cur *c) {
-    return fp_zag(fp_archive_cur_varint(c));
+static inline uint64_t pull(struct fp_cursor *c) {
+    return fp_zag(fp_cursor_number(c));
 }
 
 static int pull_call(struct fp_archive_decoder *d, struct fp_batch *b, uint32_t i, uint32_t positions) {
     struct fp_archive_graph *s = d->graph;
-    struct fp_archive_cur *streams = d->streams;
+    struct fp_cursor *streams = d->streams;
     s->callee += pull(&streams[FP_GRAPH_S_CALLEE]);
     if (s->callee >= d->ids->n[FP_T_FUNCTIONS]) return FP_E_MALFORMED;
     b->callee[i] = (uint32_t)s->callee;
     struct target *t = target_of(s, b->callee[i]);
-    b->count[i] = fp_archive_cur_varint(&streams[FP_GRAPH_S_COUNT]);
+    b->count[i] = fp_cursor_number(&streams[FP_GRAPH_S_COUNT]);
     if (positions & FP_ARCHIVE_LINE) b->target_line[i] = t->line += (uint32_t)pull(&streams[FP_GRAPH_S_TARGET_LINE]);
     if (positions & FP_ARCHIVE_INSTR) b->target_address[i] = t->address += pull(&streams[FP_GRAPH_S_TARGET_ADDRESS]);
     if (positions & FP_ARCHIVE_BB) b->target_bb[i] = t->bb += pull(&streams[FP_GRAPH_S_TARGET_BB]);
@@ -155,7 +155,7 @@ static int pull_call(struct fp_archive_decoder *d, struct fp_batch *b, uint32_t 
 }
 
 static int pull_jump(struct fp_archive_decoder *d, struct fp_batch *b, uint32_t i, uint32_t positions) {
-    struct fp_archive_cur *streams = d->streams;
+    struct fp_cursor *streams = d->streams;
     uint64_t callee = b->function[i] + pull(&streams[FP_GRAPH_S_JUMP]);
     uint64_t file = b->file[i] + pull(&streams[FP_GRAPH_S_JUMP]);
     if (callee >= d->ids->n[FP_T_FUNCTIONS] || file >= d->ids->n[FP_T_STRINGS]) return FP_E_MALFORMED;
@@ -164,8 +164,8 @@ static int pull_jump(struct fp_archive_decoder *d, struct fp_batch *b, uint32_t 
     if (positions & FP_ARCHIVE_LINE) b->target_line[i] = b->line[i] + (uint32_t)pull(&streams[FP_GRAPH_S_JUMP_LINE]);
     if (positions & FP_ARCHIVE_INSTR) b->target_address[i] = b->address[i] + pull(&streams[FP_GRAPH_S_JUMP_ADDRESS]);
     if (positions & FP_ARCHIVE_BB) b->target_bb[i] = b->bb[i] + pull(&streams[FP_GRAPH_S_TARGET_BB]);
-    b->count[i] = fp_archive_cur_varint(&streams[FP_GRAPH_S_COUNT]);
-    if (b->kind[i] == FP_JCND) b->count2[i] = fp_archive_cur_varint(&streams[FP_GRAPH_S_COUNT2]);
+    b->count[i] = fp_cursor_number(&streams[FP_GRAPH_S_COUNT]);
+    if (b->kind[i] == FP_JCND) b->count2[i] = fp_cursor_number(&streams[FP_GRAPH_S_COUNT2]);
     return 0;
 }
 
@@ -194,7 +194,7 @@ static void reserve_rows(struct fp_archive_graph *s, uint32_t n) {
 static void pull_values(struct fp_archive_decoder *d, struct fp_batch *b, const uint32_t *row, uint32_t n, int call) {
     for (uint32_t k = 0; k < b->n_values && n; k++) {
         const uint32_t stream = fp_archive_graph_value_stream(k, call);
-        struct fp_archive_cur c = d->streams[stream];
+        struct fp_cursor c = d->streams[stream];
         struct fp_archive_value_cur v = d->graph->values[stream - FP_GRAPH_STREAMS];
         int64_t *to = b->values + (size_t)k * b->cap;
         for (uint32_t j = 0; j < n; j++) to[row[j]] = fp_archive_value_next(&c, &v);
@@ -206,7 +206,7 @@ static void pull_values(struct fp_archive_decoder *d, struct fp_batch *b, const 
 int fp_archive_graph_pull(struct fp_archive_decoder *d, struct fp_batch *b, uint32_t n, const char **what) {
     struct fp_archive_graph *s = d->graph;
     const uint32_t positions = d->runs[d->run].positions, begin = b->n, end = begin + n;
-    struct fp_archive_cur *streams = d->streams;
+    struct fp_cursor *streams = d->streams;
     reserve_rows(s, n);
     clear(b, n);
     /* lists of rows: those with a position, those with values that are not calls, and the calls */
@@ -214,7 +214,7 @@ int fp_archive_graph_pull(struct fp_archive_decoder *d, struct fp_batch *b, uint
     uint32_t n_placed = 0, n_costs = 0, n_calls = 0, n_arcs = 0;
     *what = "kind, function or file of a row";
     for (uint32_t i = begin; i < end; i++) {
-        const uint32_t code = fp_archive_cur_byte(&streams[FP_GRAPH_S_KIND]), kind = code & FP_GRAPH_ROW_KIND;
+        const uint32_t code = fp_archive_byte(&streams[FP_GRAPH_S_KIND]), kind = code & FP_GRAPH_ROW_KIND;
         if (code >= FP_GRAPH_ROW_END || kind > FP_BLOCK) return FP_E_MALFORMED;
         b->kind[i] = (uint8_t)kind;
         if (code & FP_GRAPH_ROW_FUNCTION) s->function += pull(&streams[FP_GRAPH_S_FUNCTION]);
@@ -231,7 +231,7 @@ int fp_archive_graph_pull(struct fp_archive_decoder *d, struct fp_batch *b, uint
     }
 #define PLACES(position, stream, column, type)                                                   \
     if (positions & (position)) {                                                                \
-        struct fp_archive_cur c = streams[stream];                                               \
+        struct fp_cursor c = streams[stream];                                                    \
         uint64_t last = s->column;                                                               \
         for (uint32_t j = 0; j < n_placed; j++) b->column[placed[j]] = (type)(last += pull(&c)); \
         s->column = last;                                                                        \
@@ -251,6 +251,6 @@ int fp_archive_graph_pull(struct fp_archive_decoder *d, struct fp_batch *b, uint
     pull_values(d, b, calls, n_calls, 1);
     *what = "row of a graph";
     for (uint32_t i = 0; i < d->n_streams; i++)
-        if (streams[i].bad) return FP_E_MALFORMED;
+        if (streams[i].status) return FP_E_MALFORMED;
     return 0;
 }

@@ -52,7 +52,7 @@ struct fp_archive_decoder {
     struct fp_archive_ids *ids;
     struct fp_archive_filter *filter;
     const uint8_t *p;
-    struct fp_archive_cur *streams;
+    struct fp_cursor *streams;
     uint32_t n_streams, streams_cap;
     struct fp_archive_run *runs;
     uint32_t n_runs, runs_cap;
@@ -94,11 +94,10 @@ struct fp_archive_value_cur {
 
 /* Begins to read `n` packed value columns.  Grows *values, an array of capacity *cap that the caller owns, and
  * initializes their states in it. */
-void fp_archive_values_open(struct fp_archive_cur *streams, uint32_t n, struct fp_archive_value_cur **values,
-                            uint32_t *cap);
+void fp_archive_values_open(struct fp_cursor *streams, uint32_t n, struct fp_archive_value_cur **values, uint32_t *cap);
 
-static inline int64_t fp_archive_value_next(struct fp_archive_cur *c, struct fp_archive_value_cur *v) {
-    const uint64_t code = fp_archive_cur_varint(c), zig = code - 1;
+static inline int64_t fp_archive_value_next(struct fp_cursor *c, struct fp_archive_value_cur *v) {
+    const uint64_t code = fp_cursor_number(c), zig = code - 1;
     if (FP_UNLIKELY(zig == v->last)) /* stands for -2^63, see fp_archive_values_pack */
         v->last = code ? UINT64_MAX : v->last;
     else

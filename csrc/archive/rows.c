@@ -56,15 +56,15 @@ int fp_archive_stacks_open(struct fp_archive_decoder *d) {
     return 0;
 }
 
-static int pull_ids(struct fp_archive_cur *c, uint64_t *last, uint32_t *out, uint32_t n, uint64_t limit) {
+static int pull_ids(struct fp_cursor *c, uint64_t *last, uint32_t *out, uint32_t n, uint64_t limit) {
     uint64_t v = *last;
     for (uint32_t i = 0; i < n; i++) {
-        v += fp_zag(fp_archive_cur_varint(c));
+        v += fp_zag(fp_cursor_number(c));
         if (v >= limit) return FP_E_MALFORMED;
         out[i] = (uint32_t)v;
     }
     *last = v;
-    return c->bad ? FP_E_MALFORMED : 0;
+    return c->status ? FP_E_MALFORMED : 0;
 }
 
 static int pull_stacks(struct fp_archive_decoder *d, uint32_t *out, uint32_t n) {
@@ -88,13 +88,13 @@ int fp_archive_stacks_pull(struct fp_archive_decoder *d, struct fp_batch *b, uin
     *what = "label of a row";
     if (pull_ids(&d->streams[S_LABEL], &s->label, b->label + b->n, n, d->ids->n[FP_T_LABELS])) return FP_E_MALFORMED;
     *what = "time or value of a row";
-    for (uint32_t i = 0; i < n; i++) b->time[b->n + i] = s->time += fp_zag(fp_archive_cur_varint(&d->streams[S_TIME]));
-    if (d->streams[S_TIME].bad) return FP_E_MALFORMED;
+    for (uint32_t i = 0; i < n; i++) b->time[b->n + i] = s->time += fp_zag(fp_cursor_number(&d->streams[S_TIME]));
+    if (d->streams[S_TIME].status) return FP_E_MALFORMED;
     for (uint32_t k = 0; k < b->n_values; k++) {
-        struct fp_archive_cur *c = &d->streams[FP_STACKS_STREAMS + k];
+        struct fp_cursor *c = &d->streams[FP_STACKS_STREAMS + k];
         int64_t *to = b->values + (size_t)k * b->cap + b->n;
         for (uint32_t i = 0; i < n; i++) to[i] = fp_archive_value_next(c, &s->values[k]);
-        if (c->bad) return FP_E_MALFORMED;
+        if (c->status) return FP_E_MALFORMED;
     }
     return 0;
 }
@@ -246,11 +246,11 @@ static int malformed(struct fp_err *err, const struct fp_archive_decoder *d, con
 }
 
 /* Reads the list of runs and checks it. */
-static int open_runs(struct fp_archive_decoder *d, struct fp_archive_cur *c, uint32_t n_parts, uint32_t *max_values,
+static int open_runs(struct fp_archive_decoder *d, struct fp_cursor *c, uint32_t n_parts, uint32_t *max_values,
                      struct fp_err *err) {
-    uint32_t n_runs = fp_archive_cur_u32(c), empty = 0;
+    uint32_t n_runs = fp_archive_u32(c), empty = 0;
     /* a run takes at least four bytes */
-    if (c->bad || n_runs > (size_t)(c->end - c->p) / 4 || n_runs > (uint64_t)n_parts + FP_ARCHIVE_MAX_ROWS)
+    if (c->status || n_runs > (size_t)(c->end - c->p) / 4 || n_runs > (uint64_t)n_parts + FP_ARCHIVE_MAX_ROWS)
         return malformed(err, d, c->p, "number of runs in a chunk");
     fp_array_room(&d->runs, &d->runs_cap, n_runs, sizeof *d->runs);
     d->n_runs = n_runs;
@@ -259,11 +259,11 @@ static int open_runs(struct fp_archive_decoder *d, struct fp_archive_cur *c, uin
     for (uint32_t i = 0; i < n_runs; i++) {
         const uint8_t *at = c->p;
         struct fp_archive_run *r = &d->runs[i];
-        r->part = fp_archive_cur_u32(c);
-        r->rows = fp_archive_cur_u32(c);
-        r->n_values = fp_archive_cur_u32(c);
-        r->positions = fp_archive_cur_u32(c);
-        if (c->bad || r->part >= n_parts || r->rows > FP_ARCHIVE_MAX_ROWS - d->rows ||
+        r->part = fp_archive_u32(c);
+        r->rows = fp_archive_u32(c);
+        r->n_values = fp_archive_u32(c);
+        r->positions = fp_archive_u32(c);
+        if (c->status || r->part >= n_parts || r->rows > FP_ARCHIVE_MAX_ROWS - d->rows ||
             (!r->rows && ++empty > n_parts) || r->n_values > FP_ARCHIVE_MAX_VALUES || r->positions > 7 ||
             (d->view == FP_TIMELINE && r->n_values))
             return malformed(err, d, at, "run of rows");
@@ -275,27 +275,27 @@ static int open_runs(struct fp_archive_decoder *d, struct fp_archive_cur *c, uin
 
 int fp_archive_dec_open(struct fp_archive_dec *a, const uint8_t *p, size_t n, uint32_t n_parts, struct fp_err *err) {
     struct fp_archive_decoder *d = &a->d;
-    struct fp_archive_cur c = {p, p + n, 0};
+    struct fp_cursor c = {.p = p, .end = p + n};
     d->p = p;
-    d->view = fp_archive_cur_byte(&c);
-    if (c.bad || d->view < FP_TIMELINE || d->view > FP_GRAPH) return malformed(err, d, p, "view of a chunk");
+    d->view = fp_archive_byte(&c);
+    if (c.status || d->view < FP_TIMELINE || d->view > FP_GRAPH) return malformed(err, d, p, "view of a chunk");
     uint32_t max_values;
     int status = open_runs(d, &c, n_parts, &max_values, err);
     if (status) return status;
     const uint8_t *at = c.p;
-    d->n_streams = fp_archive_cur_u32(&c);
-    if (c.bad || d->n_streams != fixed_streams(d->view) + value_streams(d->view, max_values) ||
+    d->n_streams = fp_archive_u32(&c);
+    if (c.status || d->n_streams != fixed_streams(d->view) + value_streams(d->view, max_values) ||
         d->n_streams > (size_t)(c.end - c.p))
         return malformed(err, d, at, "number of streams in a chunk");
     fp_array_room(&d->streams, &d->streams_cap, d->n_streams, sizeof *d->streams);
-    struct fp_archive_cur lengths = c;
-    for (uint32_t i = 0; i < d->n_streams; i++) fp_archive_cur_varint(&c);
-    if (c.bad) return malformed(err, d, c.p, "length of a stream");
+    struct fp_cursor lengths = c;
+    for (uint32_t i = 0; i < d->n_streams; i++) fp_cursor_number(&c);
+    if (c.status) return malformed(err, d, c.p, "length of a stream");
     const uint8_t *next = c.p;
     for (uint32_t i = 0; i < d->n_streams; i++) {
-        uint64_t length = fp_archive_cur_varint(&lengths);
+        uint64_t length = fp_cursor_number(&lengths);
         if (length > (size_t)(c.end - next)) return malformed(err, d, lengths.p, "length of a stream");
-        d->streams[i] = (struct fp_archive_cur){next, next + length, 0};
+        d->streams[i] = (struct fp_cursor){.p = next, .end = next + length};
         next += length;
     }
     if (next != c.end) return malformed(err, d, next, "end of the streams of a chunk");

@@ -34,8 +34,7 @@ void fp_archive_ids_free(struct fp_archive_ids *ids) {
 /* Records that the archive's next id of a table is `id` in the model. */
 static void add_id(struct fp_archive_ids *ids, unsigned table, uint32_t id) {
     uint32_t n = ids->n[table];
-    fp_array_room(&ids->to[table], &ids->cap[table], (uint64_t)n + 1, sizeof *ids->to[table]);
-    ids->to[table][n] = id;
+    *FP_AT(ids->to[table], ids->cap[table], n) = id;
     ids->n[table]++;
     ids->differ |= id != n;
 }
@@ -78,19 +77,19 @@ int fp_archive_tables_write(const struct fp_model *m, uint32_t *from, uint32_t f
     return 0;
 }
 
-static int malformed(struct fp_err *err, const uint8_t *p, const struct fp_archive_cur *c, const char *what) {
+static int malformed(struct fp_err *err, const uint8_t *p, const struct fp_cursor *c, const char *what) {
     return fp_fail(err, FP_E_MALFORMED, (uint64_t)(c->p - p), what);
 }
 
-static int read_strings(struct fp_archive_ids *ids, const uint8_t *p, struct fp_archive_cur *c, struct fp_err *err) {
-    uint32_t first = fp_archive_cur_u32(c), n = fp_archive_cur_u32(c);
-    if (c->bad || first != ids->n[FP_T_STRINGS] || n > (size_t)(c->end - c->p))
+static int read_strings(struct fp_archive_ids *ids, const uint8_t *p, struct fp_cursor *c, struct fp_err *err) {
+    uint32_t first = fp_archive_u32(c), n = fp_archive_u32(c);
+    if (c->status || first != ids->n[FP_T_STRINGS] || n > (size_t)(c->end - c->p))
         return malformed(err, p, c, "range of strings");
-    struct fp_archive_cur lengths = *c;
-    for (uint32_t i = 0; i < n; i++) fp_archive_cur_varint(c);
+    struct fp_cursor lengths = *c;
+    for (uint32_t i = 0; i < n; i++) fp_cursor_number(c);
     for (uint32_t i = 0; i < n; i++) {
-        uint64_t length = fp_archive_cur_varint(&lengths);
-        if (c->bad || length > (size_t)(c->end - c->p)) return malformed(err, p, c, "length of a string");
+        uint64_t length = fp_cursor_number(&lengths);
+        if (c->status || length > (size_t)(c->end - c->p)) return malformed(err, p, c, "length of a string");
         add_id(ids, FP_T_STRINGS, fp_strings_intern(&ids->model->strings, c->p, (size_t)length));
         c->p += length;
     }
@@ -105,27 +104,27 @@ static void keep_stack(struct fp_archive_ids *ids, const uint32_t *row) {
 }
 
 /* The payload has one column after the other.  One cursor per column reads them in parallel, row by row. */
-static int read_table(struct fp_archive_ids *ids, unsigned k, const uint8_t *p, struct fp_archive_cur *c,
+static int read_table(struct fp_archive_ids *ids, unsigned k, const uint8_t *p, struct fp_cursor *c,
                       struct fp_err *err) {
     const unsigned own = k + 1;
-    uint32_t first = fp_archive_cur_u32(c), n = fp_archive_cur_u32(c), columns = fp_archive_columns_of(k);
+    uint32_t first = fp_archive_u32(c), n = fp_archive_u32(c), columns = fp_archive_columns_of(k);
     const uint32_t before = own == FP_T_STACKS ? ids->forgotten : 0;
-    if (c->bad || first != (uint64_t)ids->n[own] + before || n > (size_t)(c->end - c->p) / columns ||
+    if (c->status || first != (uint64_t)ids->n[own] + before || n > (size_t)(c->end - c->p) / columns ||
         n > FP_NO_ID - first)
         return malformed(err, p, c, "range of a table");
-    struct fp_archive_cur column[6];
+    struct fp_cursor column[6];
     uint64_t last[6] = {0};
     for (uint32_t j = 0; j < columns; j++) {
         column[j] = *c;
-        for (uint32_t i = 0; i < n; i++) fp_archive_cur_varint(c);
+        for (uint32_t i = 0; i < n; i++) fp_cursor_number(c);
     }
-    if (c->bad) return malformed(err, p, c, "column of a table");
+    if (c->status) return malformed(err, p, c, "column of a table");
     const int keeps = own == FP_T_STACKS && ids->renews_stacks;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t row[8], at = 0;
         for (uint32_t j = 0; j < columns; j++) {
             uint8_t word = shapes[k][j];
-            uint64_t v = last[j] += fp_zag(fp_archive_cur_varint(&column[j]));
+            uint64_t v = last[j] += fp_zag(fp_cursor_number(&column[j]));
             unsigned target = fp_archive_target_of(word, own);
             if (word == FP_SHAPE_WIDE) {
                 row[at++] = (uint32_t)v;
@@ -159,7 +158,7 @@ void fp_archive_ids_forget(struct fp_archive_ids *ids) {
 }
 
 int fp_archive_tables_read(struct fp_archive_ids *ids, const uint8_t *p, size_t n, struct fp_err *err) {
-    struct fp_archive_cur c = {p, p + n, 0};
+    struct fp_cursor c = {.p = p, .end = p + n};
     int status = read_strings(ids, p, &c, err);
     for (unsigned k = 0; k < FP_ARCHIVE_TABLES - 1 && !status; k++) status = read_table(ids, k, p, &c, err);
     if (!status && c.p != c.end) return malformed(err, p, &c, "end of the tables");

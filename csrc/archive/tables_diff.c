@@ -367,56 +367,56 @@ static uint32_t own_id(const struct entries *l, uint32_t tag) {
     return tag / 2 < l->base_n ? l->of_base[tag / 2] : 0;
 }
 
-static int take_new_strings(struct entries *l, struct fp_archive_cur *c) {
-    struct fp_archive_cur lengths = *c;
-    for (uint32_t i = 0; i < l->n_new; i++) fp_archive_cur_varint(c);
+static int take_new_strings(struct entries *l, struct fp_cursor *c) {
+    struct fp_cursor lengths = *c;
+    for (uint32_t i = 0; i < l->n_new; i++) fp_cursor_number(c);
     l->new_text[0] = c->p;
-    for (uint32_t i = 0; i < l->n_new && !c->bad; i++) {
-        const uint64_t length = fp_archive_cur_varint(&lengths);
-        if (length > (size_t)(c->end - c->p)) c->bad = 1;
-        if (!c->bad) c->p += length;
+    for (uint32_t i = 0; i < l->n_new && !c->status; i++) {
+        const uint64_t length = fp_cursor_number(&lengths);
+        if (length > (size_t)(c->end - c->p)) c->status = FP_E_MALFORMED;
+        if (!c->status) c->p += length;
         l->new_text[i + 1] = c->p;
     }
-    return c->bad ? FP_E_MALFORMED : 0;
+    return c->status ? FP_E_MALFORMED : 0;
 }
 
-static int take_new_rows(struct lists *d, unsigned t, struct fp_archive_cur *c) {
+static int take_new_rows(struct lists *d, unsigned t, struct fp_cursor *c) {
     struct entries *l = &d->of[t];
     uint32_t *row = l->new_rows;
     for (uint32_t i = 0; i < l->n_new; i++, row += width_of(l)) {
         uint32_t at = 0;
         for (const uint8_t *word = shapes[t - 1]; *word != FP_SHAPE_END; word++) {
-            const uint64_t v = fp_archive_cur_varint(c);
+            const uint64_t v = fp_cursor_number(c);
             row[at++] = (uint32_t)v;
             if (*word == FP_SHAPE_WIDE)
                 row[at++] = (uint32_t)(v >> 32);
             else if (v > UINT32_MAX)
-                c->bad = 1;
+                c->status = FP_E_MALFORMED;
             else if (*word != FP_SHAPE_NUMBER) {
                 const struct entries *to = &d->of[fp_archive_target_of(*word, t)];
-                if (v / 2 >= (v & 1 ? to->n : to->base_n)) c->bad = 1;
+                if (v / 2 >= (v & 1 ? to->n : to->base_n)) c->status = FP_E_MALFORMED;
             }
         }
     }
-    return c->bad ? FP_E_MALFORMED : 0;
+    return c->status ? FP_E_MALFORMED : 0;
 }
 
-static int take_list(struct lists *d, unsigned t, struct fp_archive_cur *c) {
+static int take_list(struct lists *d, unsigned t, struct fp_cursor *c) {
     struct entries *l = &d->of[t];
-    const int leaf_first = t == FP_T_FRAMES && fp_archive_cur_byte(c);
+    const int leaf_first = t == FP_T_FRAMES && fp_archive_byte(c);
     int status = 0;
     guess(d, t, leaf_first);
     for (uint32_t i = 1; i < l->n && !status;) {
-        const uint32_t run = fp_archive_cur_u32(c);
-        if (c->bad || run > l->n - i) return FP_E_MALFORMED;
+        const uint32_t run = fp_archive_u32(c);
+        if (c->status || run > l->n - i) return FP_E_MALFORMED;
         for (const uint32_t end = i + run; i < end && !status; i++) {
             uint32_t then;
             const uint32_t tag = expected(d, l, &then);
             status = place(l, i, tag, then);
         }
         if (status || i == l->n) break;
-        const uint64_t code = fp_archive_cur_varint(c);
-        status = c->bad ? FP_E_MALFORMED : place_by_code(l, i++, code);
+        const uint64_t code = fp_cursor_number(c);
+        status = c->status ? FP_E_MALFORMED : place_by_code(l, i++, code);
     }
     if (status) return status;
     return t == FP_T_STRINGS ? take_new_strings(l, c) : take_new_rows(d, t, c);
@@ -454,15 +454,15 @@ static int put_column(const struct lists *d, unsigned t, uint8_t word, uint32_t 
 
 static int undiff(void *arg) {
     struct lists *d = arg;
-    struct fp_archive_cur c = {d->p, d->p + d->nbytes, 0};
+    struct fp_cursor c = {.p = d->p, .end = d->p + d->nbytes};
     uint32_t counts[FP_ARCHIVE_TABLES];
     uint64_t n_new = 0; /* at least */
     FP_TRY(open_lists(d, 1));
     for (unsigned t = 0; t < FP_ARCHIVE_TABLES; t++) {
-        counts[t] = fp_archive_cur_u32(&c);
+        counts[t] = fp_archive_u32(&c);
         if (counts[t] >= d->of[t].base_n) n_new += counts[t] - d->of[t].base_n + 1;
         /* each is one of the base, or takes at least a byte */
-        if (c.bad || d->nbytes > FP_ARCHIVE_MAX_DIFFERENCE || n_new > d->nbytes) return FP_E_MALFORMED;
+        if (c.status || d->nbytes > FP_ARCHIVE_MAX_DIFFERENCE || n_new > d->nbytes) return FP_E_MALFORMED;
     }
     for (unsigned t = 0; t < FP_ARCHIVE_TABLES; t++) open_list(d, t, counts[t] + 1);
     for (unsigned k = 0; k < FP_ARCHIVE_TABLES; k++) FP_TRY(take_list(d, order[k], &c));

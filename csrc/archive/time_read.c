@@ -77,14 +77,14 @@ void fp_archive_time_dec_free(struct fp_archive_time_dec *d) {
 
 /* Reads a frequency table into symbols and freqs, which have room for n_symbols.
  * Returns the number of symbols in it, or -1 when the frequencies do not add up. */
-static int read_table(struct fp_archive_cur *c, uint32_t n_symbols, uint32_t *symbols, uint32_t *freqs) {
-    uint32_t n = fp_archive_cur_u32(c), at = 0;
+static int read_table(struct fp_cursor *c, uint32_t n_symbols, uint32_t *symbols, uint32_t *freqs) {
+    uint32_t n = fp_archive_u32(c), at = 0;
     uint64_t symbol = 0;
-    if (c->bad || n > n_symbols) return -1;
+    if (c->status || n > n_symbols) return -1;
     for (uint32_t i = 0; i < n; i++) {
-        symbol += fp_archive_cur_u32(c);
-        uint32_t freq = fp_archive_cur_u32(c);
-        if (c->bad || symbol >= n_symbols || !freq || freq > FP_TIME_M - at) return -1;
+        symbol += fp_archive_u32(c);
+        uint32_t freq = fp_archive_u32(c);
+        if (c->status || symbol >= n_symbols || !freq || freq > FP_TIME_M - at) return -1;
         symbols[i] = (uint32_t)symbol++;
         freqs[i] = freq;
         at += freq;
@@ -92,7 +92,7 @@ static int read_table(struct fp_archive_cur *c, uint32_t n_symbols, uint32_t *sy
     return n && at != FP_TIME_M ? -1 : (int)n;
 }
 
-static int read_step_table(const struct fp_archive_time_dec *d, struct fp_archive_cur *c, uint32_t table) {
+static int read_step_table(const struct fp_archive_time_dec *d, struct fp_cursor *c, uint32_t table) {
     uint32_t *slots = d->slots[table], at = 0;
     uint32_t symbols[FP_TIME_SYMBOLS], freqs[FP_TIME_SYMBOLS];
     int n = read_table(c, FP_TIME_SYMBOLS, symbols, freqs);
@@ -109,7 +109,7 @@ static int read_step_table(const struct fp_archive_time_dec *d, struct fp_archiv
     return 0;
 }
 
-static int read_jitter_table(struct jitter_table *t, struct fp_archive_cur *c) {
+static int read_jitter_table(struct jitter_table *t, struct fp_cursor *c) {
     uint32_t symbols[4], freqs[4], at = 0;
     int n = read_table(c, 4, symbols, freqs);
     if (n < 0) return FP_E_MALFORMED;
@@ -123,15 +123,14 @@ static int read_jitter_table(struct jitter_table *t, struct fp_archive_cur *c) {
 }
 
 /* A list of keys with separate tables, numbered from `first` on. */
-static int read_keys(struct fp_archive_time_dec *d, struct fp_archive_cur *c, int hashed, uint32_t first,
-                     uint32_t limit) {
-    uint32_t n = fp_archive_cur_u32(c), *given = d->given + (hashed ? d->n_given[0] : 0);
+static int read_keys(struct fp_archive_time_dec *d, struct fp_cursor *c, int hashed, uint32_t first, uint32_t limit) {
+    uint32_t n = fp_archive_u32(c), *given = d->given + (hashed ? d->n_given[0] : 0);
     uint16_t *table_of = hashed ? d->table_hashed : d->table_of;
-    if (c->bad || n > FP_TIME_TABLES / 2) return FP_E_MALFORMED;
+    if (c->status || n > FP_TIME_TABLES / 2) return FP_E_MALFORMED;
     uint64_t key = 0;
     for (uint32_t i = 0; i < n; i++) {
-        key += fp_archive_cur_u32(c);
-        if (c->bad || key >= limit) return FP_E_MALFORMED;
+        key += fp_archive_u32(c);
+        if (c->status || key >= limit) return FP_E_MALFORMED;
         table_of[key] = (uint16_t)(first + i);
         given[i] = (uint32_t)key++;
         d->n_given[hashed] = i + 1;
@@ -164,8 +163,7 @@ static void reserve(struct fp_archive_time_dec *d, uint32_t n_tables, size_t n_b
 
 /* A context that uses one table for all histories. */
 static struct context *add_context(struct fp_archive_time_dec *d, uint32_t table) {
-    fp_array_room(&d->contexts, &d->contexts_cap, (uint64_t)d->n_contexts + 1, sizeof *d->contexts);
-    struct context *c = &d->contexts[d->n_contexts++];
+    struct context *c = &FP_PUSH(d->contexts, d->n_contexts, d->contexts_cap);
     for (uint32_t h = 0; h < FP_TIME_HISTORIES; h++) c->table[h] = (uint16_t)table;
     return c;
 }
@@ -173,14 +171,14 @@ static struct context *add_context(struct fp_archive_time_dec *d, uint32_t table
 int fp_archive_time_dec_open(struct fp_archive_time_dec *d, uint32_t n_keys, const uint8_t *const *p, const size_t *n) {
     if (n_keys > INT32_MAX) fp_escape();
     reset(d, n_keys);
-    struct fp_archive_cur c = {p[0], p[0] + n[0], 0};
-    d->first = (struct fp_archive_time_at){fp_archive_cur_varint(&c), 1u << 31, 1, 0, 1};
+    struct fp_cursor c = {.p = p[0], .end = p[0] + n[0]};
+    d->first = (struct fp_archive_time_at){fp_cursor_number(&c), 1u << 31, 1, 0, 1};
     d->last = &d->first;
-    d->q = fp_archive_cur_varint(&c);
-    uint8_t jitter = fp_archive_cur_byte(&c);
-    d->limits[0] = fp_archive_cur_varint(&c);
-    d->limits[1] = fp_archive_cur_varint(&c);
-    if (c.bad || jitter > 1 || !d->q) return FP_E_MALFORMED;
+    d->q = fp_cursor_number(&c);
+    uint8_t jitter = fp_archive_byte(&c);
+    d->limits[0] = fp_cursor_number(&c);
+    d->limits[1] = fp_cursor_number(&c);
+    if (c.status || jitter > 1 || !d->q) return FP_E_MALFORMED;
     d->jitter = jitter;
     d->calm = 0;
     if (read_keys(d, &c, 0, FP_TIME_POOLS, n_keys) ||

@@ -323,7 +323,7 @@ int fp_archive_timeline_open(struct fp_archive_decoder *d) {
 /* Reads a function from S_FUNCTION, for an entry or exit that names its function. */
 static int pull_named(struct fp_archive_decoder *d, struct timeline_thread *t, uint32_t c, uint32_t *id) {
     struct fp_archive_timeline *s = d->timeline;
-    uint64_t wide = s->explicit_function + fp_zag(fp_archive_cur_varint(&d->streams[S_FUNCTION]));
+    uint64_t wide = s->explicit_function + fp_zag(fp_cursor_number(&d->streams[S_FUNCTION]));
     if (wide >= s->n_functions) return FP_E_MALFORMED;
     s->explicit_function = *id = (uint32_t)wide;
     if (c >= C_EXIT_OF)
@@ -338,13 +338,13 @@ static int pull_event(struct fp_archive_decoder *d, struct timeline_thread *t, u
     struct fp_archive_timeline *s = d->timeline;
     if (op == FP_OP_ARGUMENT) {
         touch(s, t->function);
-        b->aux[i] = s->argument[t->function] += fp_zag(fp_archive_cur_varint(&d->streams[S_ARGUMENT]));
+        b->aux[i] = s->argument[t->function] += fp_zag(fp_cursor_number(&d->streams[S_ARGUMENT]));
     } else if (op == FP_OP_BUFFER) {
-        b->aux[i] = s->wall += fp_zag(fp_archive_cur_varint(&d->streams[S_BUFFER]));
+        b->aux[i] = s->wall += fp_zag(fp_cursor_number(&d->streams[S_BUFFER]));
     } else {
-        if (op == FP_OP_TYPED) b->function[i] = fp_archive_cur_u32(&d->streams[S_EVENT]);
-        uint32_t n = fp_archive_cur_u32(&d->streams[S_EVENT]);
-        struct fp_archive_cur *payload = &d->streams[S_PAYLOAD];
+        if (op == FP_OP_TYPED) b->function[i] = fp_archive_u32(&d->streams[S_EVENT]);
+        uint32_t n = fp_archive_u32(&d->streams[S_EVENT]);
+        struct fp_cursor *payload = &d->streams[S_PAYLOAD];
         if ((size_t)(payload->end - payload->p) < n) return FP_E_MALFORMED;
         FP_TRY(fp_batch_payload(b, payload->p, n, &b->aux[i]));
         payload->p += n;
@@ -356,7 +356,7 @@ static int pull_event(struct fp_archive_decoder *d, struct timeline_thread *t, u
 static int pull_rows(struct fp_archive_decoder *d, struct timeline_thread *t, struct fp_batch *b, uint32_t i,
                      uint32_t end) {
     struct fp_archive_timeline *s = d->timeline;
-    struct fp_archive_cur *codes = &d->streams[S_CODE];
+    struct fp_cursor *codes = &d->streams[S_CODE];
     if ((size_t)(codes->end - codes->p) < end - i) return FP_E_MALFORMED;
     const uint8_t *code = codes->p;
     codes->p += end - i;
@@ -410,11 +410,11 @@ static int pull_rows(struct fp_archive_decoder *d, struct timeline_thread *t, st
 
 static int pull_run(struct fp_archive_decoder *d) {
     struct fp_archive_timeline *s = d->timeline;
-    struct fp_archive_cur *run = &d->streams[S_RUN];
-    uint64_t thread = s->thread + fp_zag(fp_archive_cur_varint(run));
-    uint64_t cpu = s->cpu + fp_zag(fp_archive_cur_varint(run));
-    s->run_rows = fp_archive_cur_u32(run);
-    if (run->bad || thread >= s->n_threads || cpu > UINT16_MAX || !s->run_rows) return FP_E_MALFORMED;
+    struct fp_cursor *run = &d->streams[S_RUN];
+    uint64_t thread = s->thread + fp_zag(fp_cursor_number(run));
+    uint64_t cpu = s->cpu + fp_zag(fp_cursor_number(run));
+    s->run_rows = fp_archive_u32(run);
+    if (run->status || thread >= s->n_threads || cpu > UINT16_MAX || !s->run_rows) return FP_E_MALFORMED;
     s->thread = (uint32_t)thread;
     s->cpu = (uint32_t)cpu;
     return 0;
@@ -442,6 +442,6 @@ int fp_archive_timeline_pull(struct fp_archive_decoder *d, struct fp_batch *b, u
     }
     *what = "row of a timeline";
     for (int i = 0; i < FP_TIMELINE_STREAMS; i++)
-        if (d->streams[i].bad) return FP_E_MALFORMED;
+        if (d->streams[i].status) return FP_E_MALFORMED;
     return 0;
 }

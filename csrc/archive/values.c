@@ -2,12 +2,12 @@
  * See docs/formats/archive.md, "Rows". */
 #include "archive/private.h"
 
-void fp_archive_values_open(struct fp_archive_cur *streams, uint32_t n, struct fp_archive_value_cur **values,
+void fp_archive_values_open(struct fp_cursor *streams, uint32_t n, struct fp_archive_value_cur **values,
                             uint32_t *cap) {
     fp_array_room(values, cap, n, sizeof **values);
     for (uint32_t k = 0; k < n; k++) {
-        struct fp_archive_cur *c = &streams[k];
-        (*values)[k] = (struct fp_archive_value_cur){c->p < c->end ? fp_archive_cur_varint(c) : 1, 0};
+        struct fp_cursor *c = &streams[k];
+        (*values)[k] = (struct fp_archive_value_cur){c->p < c->end ? fp_cursor_number(c) : 1, 0};
     }
 }
 

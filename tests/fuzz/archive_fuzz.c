@@ -169,23 +169,23 @@ static void free_chunk(struct chunk *c) {
 
 /* 0 if it is not a chunk, or too large. */
 static int take_apart(const uint8_t *p, size_t n, struct chunk *c) {
-    struct fp_archive_cur cur = {p, p + n, 0};
+    struct fp_cursor cur = {.p = p, .end = p + n};
     memset(c, 0, sizeof *c);
-    c->view = fp_archive_cur_byte(&cur);
-    c->n_runs = fp_archive_cur_u32(&cur);
-    if (cur.bad || c->n_runs > MOST_RUNS) return 0;
-    for (uint32_t i = 0; i < 4 * c->n_runs; i++) c->runs[i / 4][i % 4] = fp_archive_cur_varint(&cur);
-    c->n_streams = fp_archive_cur_u32(&cur);
-    if (cur.bad || c->n_streams > MOST_STREAMS) return 0;
-    struct fp_archive_cur lengths = cur;
-    for (uint32_t i = 0; i < c->n_streams; i++) fp_archive_cur_varint(&cur);
-    for (uint32_t i = 0; i < c->n_streams && !cur.bad; i++) {
-        const uint64_t length = fp_archive_cur_varint(&lengths);
+    c->view = fp_archive_byte(&cur);
+    c->n_runs = fp_archive_u32(&cur);
+    if (cur.status || c->n_runs > MOST_RUNS) return 0;
+    for (uint32_t i = 0; i < 4 * c->n_runs; i++) c->runs[i / 4][i % 4] = fp_cursor_number(&cur);
+    c->n_streams = fp_archive_u32(&cur);
+    if (cur.status || c->n_streams > MOST_STREAMS) return 0;
+    struct fp_cursor lengths = cur;
+    for (uint32_t i = 0; i < c->n_streams; i++) fp_cursor_number(&cur);
+    for (uint32_t i = 0; i < c->n_streams && !cur.status; i++) {
+        const uint64_t length = fp_cursor_number(&lengths);
         if (length > (size_t)(cur.end - cur.p)) return 0;
         fp_buf_put(&c->streams[i], cur.p, (size_t)length);
         cur.p += length;
     }
-    return !cur.bad;
+    return !cur.status;
 }
 
 static void put_together(const struct chunk *c, struct fp_buf *out) {
