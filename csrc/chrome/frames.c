@@ -1,17 +1,10 @@
 #include "chrome/samples_private.h"
 
-uint32_t fp_chrome_samples_frame(struct fp_model *m, uint32_t function, uint32_t line) {
-    const uint32_t place = fp_model_line(m, function, line, 0, 0);
-    return fp_model_frame(m, 0, 0, 0, place);
-}
-
 /* The function of the current frame; 0 for the root node of a profile. */
 static uint32_t function_of(struct fp_chrome_samples *r) {
     struct fp_model *m = r->model;
     const struct fp_chrome_samples_frame *f = &r->frame;
-    size_t n;
-    const uint8_t *name = fp_string(&m->strings, f->name, &n);
-    if (f->is_call && n == 6 && !memcmp(name, "(root)", 6)) return 0;
+    if (f->is_call && fp_string_is(&m->strings, f->name, "(root)")) return 0;
     uint32_t called = f->name, object = 0;
     if (!called) /* as V8's own tools name it */
         called = f->is_call ? fp_strings_intern(&m->strings, "(anonymous)", 11)
@@ -110,7 +103,7 @@ static int make_stack(struct fp_chrome_samples *r, uint32_t node, struct fp_err 
         one->stack = r->nodes[one->parent].stack;
         one->state = 2;
         if (!one->function) continue;
-        const uint32_t frame = fp_chrome_samples_frame(r->model, one->function, 0);
+        const uint32_t frame = fp_model_plain_frame(r->model, one->function);
         one->stack = fp_model_stack(r->model, one->stack, frame);
     }
     return FP_DONE;

@@ -29,7 +29,7 @@ static int end_sample(struct fp_chrome_samples *r, struct fp_chrome_samples_prof
     uint32_t stack = node->stack;
     if (p->line && node->function) {
         if (node->line != p->line) {
-            const uint32_t frame = fp_chrome_samples_frame(r->model, node->function, p->line);
+            const uint32_t frame = fp_model_line_frame(r->model, node->function, p->line, 0);
             stack = fp_model_stack(r->model, r->nodes[node->parent].stack, frame);
             node->line = p->line;
             node->line_stack = stack;
@@ -165,7 +165,7 @@ static int stack_of(struct fp_chrome_samples *r, uint32_t *stack, struct fp_err 
     } else if (!*stack && e->ph && r->name.n) { /* without a stack, the name of the event is its only frame */
         const uint32_t name = fp_strings_intern(&m->strings, r->name.p, r->name.n);
         const uint32_t function = fp_model_function(m, 0, 0, name, 0, 0);
-        const uint32_t frame = fp_chrome_samples_frame(m, function, 0);
+        const uint32_t frame = fp_model_plain_frame(m, function);
         *stack = fp_model_stack(m, 0, frame);
     }
     return FP_DONE;

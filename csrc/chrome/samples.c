@@ -142,7 +142,7 @@ static void take_frame(struct fp_chrome_samples *r) {
     if (!r->second || r->walk.json.token != FP_JSON_STRING) return;
     take_name(r, &name);
     const uint32_t function = fp_model_function(r->model, 0, 0, name, 0, 0);
-    const uint32_t frame = fp_chrome_samples_frame(r->model, function, 0);
+    const uint32_t frame = fp_model_plain_frame(r->model, function);
     r->event.stack = fp_model_stack(r->model, r->event.stack, frame);
 }
 

@@ -121,8 +121,6 @@ int fp_chrome_samples_make_stacks(struct fp_chrome_samples *r, struct fp_err *er
 void fp_chrome_samples_are_of(struct fp_chrome_samples *r, uint32_t profile);
 /* The node with this id of an owner, or 0. */
 uint32_t fp_chrome_samples_node(const struct fp_chrome_samples *r, uint32_t owner, uint32_t id);
-/* The model's frame of a function in a line. */
-uint32_t fp_chrome_samples_frame(struct fp_model *m, uint32_t function, uint32_t line);
 
 /* The row of a profile in `profiles`. */
 uint32_t fp_chrome_samples_profile(struct fp_chrome_samples *r);

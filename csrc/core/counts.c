@@ -26,7 +26,7 @@ static int too_large(struct fp_err *err) {
 
 /* The row of an address, with its count set to 0 if it is new. */
 static uint32_t place(struct fp_counts *c, uint32_t space, uint64_t address) {
-    const uint32_t row[FP_COUNTS_PLACE_WIDTH] = {space, (uint32_t)address, (uint32_t)(address >> 32)};
+    const uint32_t row[FP_COUNTS_PLACE_WIDTH] = {space, FP_WORDS(address)};
     const uint32_t at = fp_table_intern(&c->places, row);
     fp_array_zeroed(&c->counts, &c->cap_counts, (uint64_t)at + 1, sizeof *c->counts);
     return at;
@@ -54,7 +54,7 @@ static int add_calls(struct fp_counts *c, const struct fp_batch *in, uint32_t i,
         return FP_DONE;
     }
     const uint32_t from = place(c, space, in->address[i]);
-    const uint32_t row[FP_COUNTS_CALL_WIDTH] = {from, in->callee[i], (uint32_t)target, (uint32_t)(target >> 32)};
+    const uint32_t row[FP_COUNTS_CALL_WIDTH] = {from, in->callee[i], FP_WORDS(target)};
     const uint32_t at = fp_table_intern(&c->calls, row);
     fp_array_zeroed(&c->called, &c->cap_called, (uint64_t)at + 1, sizeof *c->called);
     return __builtin_add_overflow(c->called[at], in->count[i], &c->called[at]) ? too_large(err) : FP_DONE;

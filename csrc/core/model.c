@@ -479,9 +479,13 @@ uint32_t fp_model_frame(struct fp_model *m, uint32_t mapping, uint64_t address, 
     return fp_table_intern(&m->frames, (uint32_t[]){mapping, LO(address), HI(address), flags, lines});
 }
 
+uint32_t fp_model_line_frame(struct fp_model *m, uint32_t function, uint32_t line, uint32_t column) {
+    const uint32_t lines = function == FP_NO_ID ? FP_NO_ID : fp_model_line(m, function, line, column, 0);
+    return lines == FP_NO_ID ? FP_NO_ID : fp_model_frame(m, 0, 0, 0, lines);
+}
+
 uint32_t fp_model_plain_frame(struct fp_model *m, uint32_t function) {
-    const uint32_t line = function == FP_NO_ID ? FP_NO_ID : fp_model_line(m, function, 0, 0, 0);
-    return line == FP_NO_ID ? FP_NO_ID : fp_model_frame(m, 0, 0, 0, line);
+    return fp_model_line_frame(m, function, 0, 0);
 }
 
 uint32_t fp_model_name_frame(struct fp_model *m, uint32_t name) {

@@ -290,6 +290,8 @@ static inline uint32_t fp_object_of_lines(const struct fp_model *m, uint32_t lin
     return object;
 }
 
+/* A number of 64 bits as two words of a row: fp_table_find(&r->ids, (uint32_t[]){FP_WORDS(id)}). */
+#define FP_WORDS(v) (uint32_t)(v), (uint32_t)((uint64_t)(v) >> 32)
 static inline uint64_t fp_words_u64(const uint32_t *words) {
     return words[0] | (uint64_t)words[1] << 32;
 }
@@ -297,6 +299,12 @@ static inline uint64_t fp_words_u64(const uint32_t *words) {
 static inline const uint8_t *fp_string(const struct fp_strings *s, uint32_t id, size_t *n) {
     *n = (size_t)(s->start[id + 1] - s->start[id]);
     return s->bytes + s->start[id];
+}
+
+static inline int fp_string_is(const struct fp_strings *s, uint32_t id, const char *text) {
+    size_t n;
+    const uint8_t *p = fp_string(s, id, &n);
+    return n == strlen(text) && !memcmp(p, text, n);
 }
 
 /* Mixes two words into a hash.  This hash is public, so colliding keys can be constructed: see core/hash_key.h. */
@@ -365,8 +373,9 @@ static inline uint32_t fp_table_guess(const struct fp_table *t, uint32_t hash) {
 
 uint32_t fp_table_intern_hashed(struct fp_table *t, const uint32_t *row, uint32_t hash);
 
-/* The frame of a function without a place, or of one that has nothing but a name.  FP_NO_ID if the argument is, and
- * when memory ran out. */
+/* The frame of a function at a line and column, without a place, or of one that has nothing but a name.  FP_NO_ID if
+ * the argument is, and when memory ran out. */
+uint32_t fp_model_line_frame(struct fp_model *m, uint32_t function, uint32_t line, uint32_t column);
 uint32_t fp_model_plain_frame(struct fp_model *m, uint32_t function);
 uint32_t fp_model_name_frame(struct fp_model *m, uint32_t name);
 

@@ -29,8 +29,7 @@ int fp_context_times_put(struct fp_context_times *t, const struct fp_project *s,
         uint32_t k = chosen < in->n_values && in->values[(size_t)chosen * in->cap + i] ? chosen : 0;
         while (k < in->n_values && !in->values[(size_t)k * in->cap + i]) k++;
         if (k >= in->n_values || columns[k] > UINT16_MAX) continue;
-        fp_array_zeroed(&t->counts, &t->cap_counts, (uint64_t)columns[k] + 1, sizeof *t->counts);
-        t->counts[columns[k]]++;
+        ++*FP_AT(t->counts, t->cap_counts, columns[k]);
         const uint16_t lot = random_bits(t->seen++);
         while (t->n >= t->room && t->mask < UINT16_MAX) drop_half(t);
         if (lot & t->mask || t->n >= t->room) continue;

@@ -165,7 +165,7 @@ static void find_rules(struct fp_gperftools_reader *g) {
 
 /* The frame of an address.  A caller's is a return address: it is after the call. */
 static uint32_t frame_of(struct fp_gperftools_reader *g, uint64_t address, uint32_t leaf) {
-    uint32_t id = fp_table_intern(&g->addresses.pcs, (uint32_t[]){(uint32_t)address, (uint32_t)(address >> 32), leaf});
+    uint32_t id = fp_table_intern(&g->addresses.pcs, (uint32_t[]){FP_WORDS(address), leaf});
     fp_array_zeroed(&g->addresses.pc_frames, &g->addresses.cap_pc_frames, g->addresses.pcs.n,
                     sizeof *g->addresses.pc_frames);
     if (g->addresses.pc_frames[id]) return g->addresses.pc_frames[id];

@@ -123,8 +123,7 @@ static uint32_t frame_of(struct fp_model *m, const struct node *node) {
     uint32_t name = node->name;
     if (!name) name = fp_strings_intern(&m->strings, "(anonymous)", 11);
     const uint32_t function = fp_model_function(m, 0, node->url, name, 0, number(node->line));
-    const uint32_t line = fp_model_line(m, function, number(node->line), number(node->column), 0);
-    return fp_model_frame(m, 0, 0, 0, line);
+    return fp_model_line_frame(m, function, number(node->line), number(node->column));
 }
 
 static int rows(struct heapprofile_reader *r, struct fp_batch *out) {

@@ -100,12 +100,10 @@ static uint32_t kind_of(const struct heaptrack_reader *r, uint32_t name) {
     static const char *const of_new[] = {"operator new(unsigned long)", "operator new[](unsigned long)",
                                          "operator new(unsigned int)", "operator new[](unsigned int)"};
     static const char *const of_first[] = {"main", "__libc_start_main", "__static_initialization_and_destruction_0"};
-    size_t n;
-    const uint8_t *p = fp_string(&r->model->strings, name, &n);
     for (size_t i = 0; i < sizeof of_new / sizeof *of_new; i++)
-        if (n == strlen(of_new[i]) && !memcmp(p, of_new[i], n)) return IS_NEW;
+        if (fp_string_is(&r->model->strings, name, of_new[i])) return IS_NEW;
     for (size_t i = 0; i < sizeof of_first / sizeof *of_first; i++)
-        if (n == strlen(of_first[i]) && !memcmp(p, of_first[i], n)) return IS_FIRST;
+        if (fp_string_is(&r->model->strings, name, of_first[i])) return IS_FIRST;
     return 0;
 }
 

@@ -86,7 +86,7 @@ enum { MOST_GAPS = 4, FEW = 64 }; /* keys are dense if a fourth of them is used,
 
 /* The number of the constant with this key in the index of the pool. */
 static uint32_t number_of(struct fp_jfr_pool *pool, uint64_t key) {
-    const uint32_t words[] = {(uint32_t)key, (uint32_t)(key >> 32)};
+    const uint32_t words[] = {FP_WORDS(key)};
     if (pool->n_dense) return (uint32_t)(key - pool->first);
     return key ? fp_table_intern(&pool->keys, words) : 0;
 }
@@ -119,7 +119,7 @@ void fp_jfr_index(struct fp_jfr_reader *r) {
 
 struct fp_jfr_constant *fp_jfr_find_far(const struct fp_jfr_pool *pool, uint64_t key) {
     if (pool->n_dense || !pool->n_constants) return NULL;
-    const uint32_t words[] = {(uint32_t)key, (uint32_t)(key >> 32)};
+    const uint32_t words[] = {FP_WORDS(key)};
     const uint32_t row = key && pool->keys.n > 1 ? fp_table_find(&pool->keys, words) : 0;
     struct fp_jfr_constant *constant = &pool->constants[row];
     return (row || !key) && constant->at ? constant : NULL;

@@ -82,7 +82,7 @@ static int add_type(struct fp_jfr_tree *t, const struct fp_jfr_attributes *a) {
     const uint32_t type = r->metadata.n_types;
     FP_PUSH(r->metadata.types, r->metadata.n_types, r->metadata.cap_types) =
         (struct fp_jfr_type){.id = a->id, .name = a->name, .super = a->super, .field = r->metadata.n_fields};
-    const uint32_t words[] = {(uint32_t)a->id, (uint32_t)(a->id >> 32)};
+    const uint32_t words[] = {FP_WORDS(a->id)};
     const uint32_t row = fp_table_intern(&r->metadata.type_ids, words);
     *FP_AT(r->metadata.type_of, r->metadata.cap_type_of, row) = type;
     if (a->id < sizeof r->metadata.small / sizeof r->metadata.small[0]) r->metadata.small[a->id] = type;

@@ -131,8 +131,8 @@ uint32_t fp_jfr_function(struct fp_jfr_reader *r, const struct fp_jfr_slot *meth
         describe(r, method, kind, end, &parts);
         function = new_function(r, &parts);
     } else {
-        const uint32_t words[WORDS] = {method->type, (uint32_t)method->n, (uint32_t)(method->n >> 32),
-                                       r->options.kinds ? kind->type : 0, r->options.kinds ? (uint32_t)kind->n : 0};
+        const uint32_t words[WORDS] = {method->type, FP_WORDS(method->n), r->options.kinds ? kind->type : 0,
+                                       r->options.kinds ? (uint32_t)kind->n : 0};
         const uint32_t before = r->methods.ids.n, id = fp_table_intern(&r->methods.ids, words);
         fp_array_room(&r->methods.list, &r->methods.cap, (uint64_t)id + 1, sizeof *r->methods.list);
         struct fp_jfr_method *one = &r->methods.list[id];

@@ -80,6 +80,6 @@ int fp_jfr_next(struct fp_jfr_reader *r, struct fp_window *in, struct fp_jfr_rec
 }
 
 uint32_t fp_jfr_find_far_type(const struct fp_jfr_reader *r, uint64_t id) {
-    const uint32_t words[] = {(uint32_t)id, (uint32_t)(id >> 32)}, row = fp_table_find(&r->metadata.type_ids, words);
+    const uint32_t words[] = {FP_WORDS(id)}, row = fp_table_find(&r->metadata.type_ids, words);
     return row ? r->metadata.type_of[row] : 0;
 }

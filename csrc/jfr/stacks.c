@@ -22,8 +22,7 @@ static uint32_t new_frame(struct fp_jfr_reader *r, const struct fp_jfr_slot *slo
     /* the bytecode index is stored as a column; columns count from 1 */
     const uint32_t line = native ? 0 : known(&slots[FP_JFR_FRAME_LINE], 1);
     const uint32_t column = native ? 0 : known(&slots[FP_JFR_FRAME_BYTECODE], 0);
-    const uint32_t lines = fp_model_line(r->model, function, line, column, 0);
-    return fp_model_frame(r->model, 0, 0, 0, lines);
+    return fp_model_line_frame(r->model, function, line, column);
 }
 
 /* The end of n varints that have 16 bytes or less in all, which can be read; these bytes into `low` and `high`.  NULL

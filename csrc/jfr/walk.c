@@ -71,7 +71,7 @@ static void note(struct fp_jfr_reader *r, const struct fp_jfr_record *record) {
 
 /* Counts an event of a type that the metadata lacks. */
 static void unknown(struct fp_jfr_reader *r, uint64_t type) {
-    const uint32_t words[] = {(uint32_t)type, (uint32_t)(type >> 32)};
+    const uint32_t words[] = {FP_WORDS(type)};
     r->counts.unknown_types++;
     if (r->metadata.unknown_ids.n > 1 << 16) return;
     fp_table_intern(&r->metadata.unknown_ids, words);

@@ -4,7 +4,7 @@
 static void define(struct fp_memray_reader *r, uint64_t id, struct fp_cursor_text function, struct fp_cursor_text file,
                    uint64_t line, const uint8_t *table, uint32_t n_table) {
     struct fp_model *m = r->model;
-    const uint32_t row = fp_table_intern(&r->code_ids, (uint32_t[2]){(uint32_t)id, (uint32_t)(id >> 32)});
+    const uint32_t row = fp_table_intern(&r->code_ids, (uint32_t[2]){FP_WORDS(id)});
     fp_array_zeroed(&r->code_of, &r->cap_code_of, (uint64_t)row + 1, sizeof *r->code_of);
     fp_array_zeroed(&r->codes, &r->cap_codes, (uint64_t)r->n_codes + 2, sizeof *r->codes);
     fp_bytes_room(&r->tables, &r->cap_tables, r->n_tables + n_table);
@@ -123,15 +123,14 @@ static uint32_t line_of(struct fp_memray_reader *r, struct fp_memray_code *code,
 }
 
 uint32_t fp_memray_frame(struct fp_memray_reader *r, uint64_t code, uint64_t instruction, unsigned is_entry) {
-    const uint32_t row = fp_table_find(&r->code_ids, (uint32_t[2]){(uint32_t)code, (uint32_t)(code >> 32)});
+    const uint32_t row = fp_table_find(&r->code_ids, (uint32_t[2]){FP_WORDS(code)});
     const uint32_t at = row < r->cap_code_of ? r->code_of[row] : 0;
     if (!at) return 0;
-    const uint32_t key[3] = {at, (uint32_t)instruction, (uint32_t)(instruction >> 32)};
+    const uint32_t key[3] = {at, FP_WORDS(instruction)};
     const uint32_t found = fp_table_intern(&r->frame_keys, key);
     if (!*FP_AT(r->frames, r->cap_frames, found)) {
         struct fp_memray_code *of = &r->codes[at];
-        const uint32_t line = fp_model_line(r->model, of->function, line_of(r, of, instruction), 0, 0);
-        r->frames[found] = fp_model_frame(r->model, 0, 0, 0, line);
+        r->frames[found] = fp_model_line_frame(r->model, of->function, line_of(r, of, instruction), 0);
     }
     return 2 * r->frames[found] + (is_entry & r->codes[at].is_entry);
 }

@@ -257,7 +257,7 @@ static int check_temporary(struct fp_memray_reader *r, uint64_t address, uint64_
 }
 
 uint32_t fp_memray_sum(struct fp_memray_reader *r, uint32_t stack, uint32_t thread, uint64_t native, uint32_t epoch) {
-    const uint32_t key[5] = {stack, thread, (uint32_t)native, (uint32_t)(native >> 32), epoch};
+    const uint32_t key[5] = {stack, thread, FP_WORDS(native), epoch};
     const uint32_t sum = fp_table_intern(&r->sums, key);
     if (sum >= r->f.heap.n)
         (void)fp_heap_stack(&r->f.heap, r->f.has_native ? 0 : stack, thread); /* the next number of both */

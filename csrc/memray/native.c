@@ -174,7 +174,7 @@ static uint32_t joined(struct fp_memray_reader *r, const uint32_t *key, int is_m
 
 int fp_memray_join(struct fp_memray_reader *r) {
     const uint64_t id = r->f.main_thread;
-    const uint32_t row = fp_table_find(&r->thread_ids, (uint32_t[2]){(uint32_t)id, (uint32_t)(id >> 32)});
+    const uint32_t row = fp_table_find(&r->thread_ids, (uint32_t[2]){FP_WORDS(id)});
     const uint32_t main = row < r->f.n_threads && r->threads[row].id == id ? r->threads[row].thread : FP_NO_ID;
     for (uint32_t sum = 1; sum < r->f.heap.n; sum++) {
         const uint32_t *key = fp_table_row(&r->sums, sum);

@@ -61,7 +61,7 @@ static int read_header(struct fp_memray_reader *r, struct fp_cursor *c) {
 }
 
 static struct fp_memray_thread *thread_of(struct fp_memray_reader *r, uint64_t id) {
-    const uint32_t row = fp_table_intern(&r->thread_ids, (uint32_t[2]){(uint32_t)id, (uint32_t)(id >> 32)});
+    const uint32_t row = fp_table_intern(&r->thread_ids, (uint32_t[2]){FP_WORDS(id)});
     struct fp_memray_thread *t = FP_AT(r->threads, r->cap_threads, row);
     if (!t->n) {
         fp_array_zeroed(&t->stack, &t->cap, 1, sizeof *t->stack);

@@ -60,7 +60,7 @@ static int64_t key_of(struct fp_cursor *c) {
 
 /* The row of a number of the current process. */
 static uint32_t row_of(struct mojo_reader *r, struct fp_table *keys, int64_t n) {
-    return fp_table_intern(keys, (uint32_t[3]){r->pid, (uint32_t)n, (uint32_t)((uint64_t)n >> 32)});
+    return fp_table_intern(keys, (uint32_t[3]){r->pid, FP_WORDS(n)});
 }
 
 static uint32_t string_of(struct mojo_reader *r, int64_t n) {
@@ -104,9 +104,8 @@ static int read_frame(struct mojo_reader *r, struct fp_cursor *c) {
     const int has_line = line > 0 && !is_odd;
     r->f.odd_lines += (uint64_t)is_odd;
     const uint32_t function = fp_model_function(m, 0, string_of(r, file), string_of(r, scope), 0, 0);
-    const uint32_t at =
-        fp_model_line(m, function, has_line ? (uint32_t)line : 0, has_line && column > 0 ? (uint32_t)column : 0, 0);
-    *FP_AT(r->frames, r->cap_frames, row_of(r, &r->frame_keys, key)) = fp_model_frame(m, 0, 0, 0, at);
+    *FP_AT(r->frames, r->cap_frames, row_of(r, &r->frame_keys, key)) =
+        fp_model_line_frame(m, function, has_line ? (uint32_t)line : 0, has_line && column > 0 ? (uint32_t)column : 0);
     return 0;
 }
 

@@ -58,8 +58,7 @@ enum { OF_LABEL = 1, OF_BYTES = 2, OF_TRUE = 3 };
 uint32_t fp_otlp_put_label(struct fp_otlp_writer *w, uint32_t key, uint32_t string, int64_t number, uint32_t unit) {
     const uint64_t bits = (uint64_t)number;
     const uint32_t before = w->out_attributes.n;
-    const uint32_t id = fp_table_intern(
-        &w->out_attributes, (uint32_t[]){OF_LABEL, key, string, (uint32_t)bits, (uint32_t)(bits >> 32), unit});
+    const uint32_t id = fp_table_intern(&w->out_attributes, (uint32_t[]){OF_LABEL, key, string, FP_WORDS(bits), unit});
     if (id < before) return id;
     w->entry.n = 0;
     fp_otlp_put_value(w, &w->entry, 2, string, number);

@@ -54,7 +54,7 @@ int fp_perf_add_event(struct fp_perf_reader *r, const struct fp_perf_attr *attr)
 int fp_perf_add_ids(struct fp_perf_reader *r, uint32_t event, const uint64_t *ids, uint32_t n) {
     r->events.last_id = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const uint32_t row = fp_table_intern(&r->events.ids, (uint32_t[]){(uint32_t)ids[i], (uint32_t)(ids[i] >> 32)});
+        const uint32_t row = fp_table_intern(&r->events.ids, (uint32_t[]){FP_WORDS(ids[i])});
         fp_array_zeroed(&r->events.of_id, &r->events.cap_of_id, r->events.ids.n, sizeof *r->events.of_id);
         fp_array_zeroed(&r->events.last_value, &r->events.cap_last_value, r->events.ids.n,
                         sizeof *r->events.last_value);
@@ -64,7 +64,7 @@ int fp_perf_add_ids(struct fp_perf_reader *r, uint32_t event, const uint64_t *id
 }
 
 uint32_t fp_perf_event_of(const struct fp_perf_reader *r, uint64_t id) {
-    const uint32_t row = fp_table_find(&r->events.ids, (uint32_t[]){(uint32_t)id, (uint32_t)(id >> 32)});
+    const uint32_t row = fp_table_find(&r->events.ids, (uint32_t[]){FP_WORDS(id)});
     return row ? r->events.of_id[row] : FP_NO_ID;
 }
 

@@ -221,7 +221,7 @@ static uint32_t counter_of(struct fp_perf_reader *r, const struct fp_perf_event 
     const uint8_t *p = s->read + 8 * k * s->read_words;
     const uint8_t *at = s->read_words ? p + 8 : p + 8 + times;
     const uint64_t id = format & FP_PERF_READ_ID ? fp_u64s(at, r->swap) : s->id;
-    const uint32_t words[] = {(uint32_t)id, (uint32_t)(id >> 32)};
+    const uint32_t words[] = {FP_WORDS(id)};
     *value = fp_u64s(p, r->swap);
     const uint32_t row = fp_table_find(&r->events.ids, words);
     if (row || r->events.n > 1) return row;

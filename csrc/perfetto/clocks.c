@@ -118,9 +118,9 @@ static int add_point(struct fp_perfetto_clocks *c, uint32_t clock, int64_t value
         return 0;
     }
     if (c->n_points - c->starts[c->n_snapshots - 1] >= MOST_CLOCKS) return FP_E_MALFORMED;
-    fp_array_room(&c->points, &c->cap_points, (uint64_t)c->n_points + 1, sizeof *c->points);
     struct fp_perfetto_clock *of = &c->clocks[clock];
-    c->points[c->n_points++] = (struct fp_perfetto_point){value, clock, c->n_snapshots - 1, of->last};
+    FP_PUSH(c->points, c->n_points, c->cap_points) =
+        (struct fp_perfetto_point){value, clock, c->n_snapshots - 1, of->last};
     of->last = c->n_points;
     return 0;
 }

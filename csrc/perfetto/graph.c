@@ -78,13 +78,12 @@ void fp_perfetto_graphs_free(struct fp_perfetto_read *r) {
 /* ---- messages ---- */
 
 static uint32_t row_of(struct fp_table *ids, uint64_t id) {
-    return fp_table_intern(ids, (uint32_t[]){(uint32_t)id, (uint32_t)(id >> 32)});
+    return fp_table_intern(ids, (uint32_t[]){FP_WORDS(id)});
 }
 
 static struct heap_class *class_of(struct fp_perfetto_graph *g, uint64_t id, uint32_t *row) {
     *row = row_of(&g->class_ids, id);
-    fp_array_zeroed(&g->classes, &g->cap_classes, (uint64_t)*row + 1, sizeof *g->classes);
-    return &g->classes[*row];
+    return FP_AT(g->classes, g->cap_classes, *row);
 }
 
 /* The fields of an object but its references. */

@@ -62,8 +62,7 @@ static int put_heap_sample(struct fp_perfetto_read *r, struct fp_perfetto_seq *s
     if (status < 0) return status;
     r->counts[FP_PERFETTO_N_NO_STACK] += !status;
     if (!status) return 0;
-    int64_t *to = fp_perfetto_heap_row(
-        r, (uint32_t[]){place, heap, s->number, (uint32_t)f.stack, (uint32_t)(f.stack >> 32), chain});
+    int64_t *to = fp_perfetto_heap_row(r, (uint32_t[]){place, heap, s->number, FP_WORDS(f.stack), chain});
     for (int i = 0; i < 4; i++) to[i] = (int64_t)f.values[i];
     to[4] = to[0] - to[2]; /* in use */
     to[5] = to[1] - to[3];

@@ -128,7 +128,7 @@ static int frame_of(struct fp_perfetto_read *r, struct fp_perfetto_seq *s, uint6
         FP_TRY(mapping_of(r, s, f.mapping, &mapping, &object, &build_id));
         name = fp_perfetto_id(&s->ids[FP_PK_FUNCTION], f.name);
     }
-    const uint32_t key[3] = {build_id, (uint32_t)f.pc, (uint32_t)(f.pc >> 32)};
+    const uint32_t key[3] = {build_id, FP_WORDS(f.pc)};
     const uint32_t symbol = build_id ? fp_table_find(&r->calls.stacks->symbols, key) : 0;
     if (symbol) {
         *frame = fp_model_frame(model, mapping, f.pc, 0, r->calls.stacks->symbol_lines[symbol]);
@@ -234,10 +234,9 @@ int fp_perfetto_symbols(struct fp_perfetto_read *r, struct fp_wire message) {
     while (build_id && fp_perfetto_part(&message, 3, &part)) {
         FP_TRY(take_lines(r, object, part, &address, &lines));
         if (!lines) continue;
-        const uint32_t key[3] = {build_id, (uint32_t)address, (uint32_t)(address >> 32)};
+        const uint32_t key[3] = {build_id, FP_WORDS(address)};
         const uint32_t row = fp_table_intern(&t->symbols, key);
-        fp_array_room(&t->symbol_lines, &t->cap_symbols, (uint64_t)row + 1, sizeof *t->symbol_lines);
-        t->symbol_lines[row] = lines;
+        *FP_AT(t->symbol_lines, t->cap_symbols, row) = lines;
     }
     return 0;
 }

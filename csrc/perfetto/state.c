@@ -5,13 +5,13 @@
 uint32_t fp_perfetto_id(const struct fp_perfetto_ids *ids, uint64_t id) {
     if (id < ids->cap && ids->dense[id]) return ids->dense[id] - 1;
     if (!ids->far) return 0;
-    const uint32_t key[2] = {(uint32_t)id, (uint32_t)(id >> 32)};
+    const uint32_t key[2] = {FP_WORDS(id)};
     const uint32_t row = fp_table_find(ids->far, key);
     return row ? ids->far_values[row] : 0;
 }
 
 static void set_far(struct fp_perfetto_ids *ids, uint64_t id, uint32_t value) {
-    const uint32_t key[2] = {(uint32_t)id, (uint32_t)(id >> 32)};
+    const uint32_t key[2] = {FP_WORDS(id)};
     if (!ids->far) {
         ids->far = fp_have(calloc(1, sizeof *ids->far));
         fp_table_init(ids->far, 2);

@@ -3,7 +3,7 @@
 /* ---- tracks ---- */
 
 uint32_t fp_perfetto_track_of(struct fp_perfetto_read *r, uint32_t kind, uint64_t a, uint64_t b) {
-    const uint32_t key[5] = {kind, (uint32_t)a, (uint32_t)(a >> 32), (uint32_t)b, (uint32_t)(b >> 32)};
+    const uint32_t key[5] = {kind, FP_WORDS(a), FP_WORDS(b)};
     const uint32_t n = r->tracks.keys.n, track = fp_table_intern(&r->tracks.keys, key);
     fp_array_zeroed(&r->tracks.list, &r->tracks.cap, (uint64_t)track + 1, sizeof *r->tracks.list);
     if (track == n) r->tracks.list[track] = (struct fp_perfetto_track){.kind = kind, .pid = -1, .tid = -1};
@@ -26,7 +26,7 @@ static int64_t pid_on(const struct fp_perfetto_packet *k, int64_t pid) {
 void fp_perfetto_name(struct fp_perfetto_read *r, int64_t pid, int64_t tid, const uint8_t *p, size_t n,
                       enum fp_perfetto_namer by) {
     const uint64_t a = (uint64_t)pid, b = (uint64_t)tid;
-    const uint32_t key[4] = {(uint32_t)a, (uint32_t)(a >> 32), (uint32_t)b, (uint32_t)(b >> 32)};
+    const uint32_t key[4] = {FP_WORDS(a), FP_WORDS(b)};
     const uint32_t row = fp_table_intern(&r->tracks.name_keys, key);
     const uint32_t name = fp_strings_intern(&r->model->strings, n ? p : (const uint8_t *)"", n);
     fp_array_zeroed(&r->named, &r->tracks.cap_named, (uint64_t)row + 1, sizeof *r->named);
@@ -193,8 +193,7 @@ void fp_perfetto_set_process(struct fp_perfetto_read *r, int64_t tid, int64_t pi
 
 uint32_t fp_perfetto_place_of(struct fp_perfetto_read *r, int64_t pid, int64_t tid, uint32_t path, int is_lanes) {
     const uint64_t a = (uint64_t)pid, b = (uint64_t)tid;
-    const uint32_t key[6] = {(uint32_t)a, (uint32_t)(a >> 32), (uint32_t)b, (uint32_t)(b >> 32),
-                             path,        (uint32_t)is_lanes};
+    const uint32_t key[6] = {FP_WORDS(a), FP_WORDS(b), path, (uint32_t)is_lanes};
     const uint32_t n = r->tracks.place_keys.n, place = fp_table_intern(&r->tracks.place_keys, key);
     fp_array_zeroed(&r->places, &r->tracks.cap_places, (uint64_t)place + 1, sizeof *r->places);
     if (place == n) {
@@ -230,7 +229,7 @@ static void place_described(struct fp_perfetto_read *r, uint32_t track, struct f
         if (t->pid >= 0 || t->tid >= 0 || n == MOST_PARENTS) break; /* also ends a cycle */
         names[n++] = t->name;
         const uint64_t a = t->parent;
-        const uint32_t key[5] = {FP_PT_UUID, (uint32_t)a, (uint32_t)(a >> 32), 0, 0};
+        const uint32_t key[5] = {FP_PT_UUID, FP_WORDS(a), 0, 0};
         const uint32_t parent = a ? fp_table_find(&r->tracks.keys, key) : 0;
         if (!parent) break;
         t = &r->tracks.list[parent];

@@ -60,12 +60,10 @@ static uint32_t find(const struct fp_pgo_executed *e, uint64_t address) {
 }
 
 static void append(struct fp_pgo_executed *e, uint32_t i, int64_t count) {
-    fp_array_room(&e->address, &e->cap_address, e->n + 1, sizeof *e->address);
-    fp_array_room(&e->count, &e->cap_count, e->n + 1, sizeof *e->count);
-    fp_array_room(&e->size, &e->cap_size, e->n + 1, sizeof *e->size);
-    e->address[e->n] = e->starts[i];
-    e->size[e->n] = (uint8_t)(e->starts[i + 1] - e->starts[i]);
-    e->count[e->n++] = count;
+    *FP_AT(e->address, e->cap_address, e->n) = e->starts[i];
+    *FP_AT(e->size, e->cap_size, e->n) = (uint8_t)(e->starts[i + 1] - e->starts[i]);
+    *FP_AT(e->count, e->cap_count, e->n) = count;
+    e->n++;
 }
 
 /* Adds the instructions of connected runs, from `first` up to `next`, which end at `last`. */

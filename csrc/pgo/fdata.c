@@ -78,7 +78,7 @@ static int take_place(struct fp_pgo_fdata *r, struct fp_pgo_line *t, struct plac
 static uint32_t frame_of(struct fp_pgo_fdata *r, const struct place *place) {
     const uint32_t function = fp_model_function(r->model, 0, 0, place->name, 0, 0);
     const uint32_t offset = place->offset <= UINT32_MAX ? (uint32_t)place->offset : UINT32_MAX;
-    return fp_model_frame(r->model, 0, 0, 0, fp_model_line(r->model, function, offset, 0, 0));
+    return fp_model_line_frame(r->model, function, offset, 0);
 }
 
 static void put(struct fp_pgo_fdata *r, const struct place *first, const struct place *second,

@@ -9,13 +9,11 @@ uint32_t fp_pgo_function_of(struct fp_pgo_reader *r, uint32_t string) {
 }
 
 uint32_t fp_pgo_frame_at(struct fp_pgo_reader *r, uint32_t function, uint64_t offset, uint64_t discriminator) {
-    const uint32_t line = fp_model_line(r->model, function, (uint32_t)offset, (uint32_t)discriminator, 0);
-    return fp_model_frame(r->model, 0, 0, 0, line);
+    return fp_model_line_frame(r->model, function, (uint32_t)offset, (uint32_t)discriminator);
 }
 
 void fp_pgo_open_level(struct fp_pgo_reader *r, uint32_t depth, uint32_t caller, uint32_t function) {
-    fp_array_room(&r->levels, &r->cap_levels, (uint64_t)depth + 1, sizeof *r->levels);
-    r->levels[depth] = (struct fp_pgo_level){function, caller, 0};
+    *FP_AT(r->levels, r->cap_levels, depth) = (struct fp_pgo_level){function, caller, 0};
     r->n_levels = depth + 1;
 }
 

@@ -56,7 +56,7 @@ static inline uint64_t fp_pprof_offset(const struct fp_window *in, const uint8_t
 
 /* The position of the entry with this id in its table, + 1; 0 when there is none. */
 static inline uint32_t fp_pprof_position(const struct fp_table *ids, uint64_t id) {
-    return id ? fp_table_find(ids, (uint32_t[]){(uint32_t)id, (uint32_t)(id >> 32)}) : 0;
+    return id ? fp_table_find(ids, (uint32_t[]){FP_WORDS(id)}) : 0;
 }
 
 /* fp_pprof_next_field: a field was found. */

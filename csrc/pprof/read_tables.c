@@ -41,7 +41,7 @@ static int enter(struct fp_pprof_reader *r, struct fp_table *ids, uint64_t id, u
                  const char *twice, struct fp_err *err) {
     if (!id) return fp_pprof_bad_entry(r, at, zero, err);
     uint32_t before = ids->n;
-    uint32_t place = fp_table_intern(ids, (uint32_t[]){(uint32_t)id, (uint32_t)(id >> 32)});
+    uint32_t place = fp_table_intern(ids, (uint32_t[]){FP_WORDS(id)});
     return place < before ? fp_pprof_bad_entry(r, at, twice, err) : 1;
 }
 

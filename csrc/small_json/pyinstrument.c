@@ -81,7 +81,7 @@ static uint32_t frame_of(struct fp_small_json_reader *r, const uint8_t *p, size_
     }
     const uint32_t path = fp_strings_intern(&m->strings, file, n_file);
     const uint32_t function = fp_model_function(m, 0, path, id, 0, (uint32_t)first);
-    return fp_model_frame(m, 0, 0, 0, fp_model_line(m, function, (uint32_t)line, 0, 0));
+    return fp_model_line_frame(m, function, (uint32_t)line, 0);
 }
 
 static void add_frame(struct fp_small_json_reader *r) {
@@ -121,10 +121,8 @@ static void begin_node(struct fp_small_json_reader *r) {
 static void make_stack(struct fp_small_json_reader *r) {
     struct fp_model *m = r->model;
     struct fp_small_json_node *node = &r->nodes[r->n_nodes];
-    size_t n;
-    const uint8_t *name = fp_string(&m->strings, node->name, &n);
     node->stack = node[-1].stack;
-    if (!n || (n == 6 && !memcmp(name, "[self]", 6))) return;
+    if (!node->name || fp_string_is(&m->strings, node->name, "[self]")) return;
     const uint32_t function = fp_model_function(m, 0, node->file, node->name, 0, node->line);
     node->stack = fp_model_stack(m, node->stack, fp_model_plain_frame(m, function));
 }

@@ -137,8 +137,7 @@ static int end_of_centre(struct fp_small_json_reader *r, struct fp_window *in, s
     const uint32_t file = file_of(m, r->place, &line);
     const uint32_t object = r->module ? fp_model_object(m, r->module, 0) : 0;
     const uint32_t function = fp_model_function(m, object, file, r->name, 0, 0);
-    const uint32_t frame = fp_model_frame(m, 0, 0, 0, fp_model_line(m, function, line, 0, 0));
-    *FP_AT(r->names, r->cap_names, id) = frame;
+    *FP_AT(r->names, r->cap_names, id) = fp_model_line_frame(m, function, line, 0);
     return 0;
 }
 

@@ -35,9 +35,8 @@ static void end_of_frame(struct fp_small_json_reader *r) {
     const int has_place = n[AT_LINE] > 0;
     const uint32_t name = r->name ? r->name : fp_strings_intern(&r->model->strings, "(anonymous)", 11);
     const uint32_t function = fp_model_function(r->model, 0, r->module, name, 0, line_of(n[LINE]));
-    const uint32_t line = fp_model_line(r->model, function, line_of(n[has_place ? AT_LINE : LINE]),
-                                        line_of(n[has_place ? AT_COLUMN : COLUMN]), 0);
-    FP_PUSH(r->names, r->n_frames, r->cap_names) = fp_model_frame(r->model, 0, 0, 0, line);
+    FP_PUSH(r->names, r->n_frames, r->cap_names) = fp_model_line_frame(
+        r->model, function, line_of(n[has_place ? AT_LINE : LINE]), line_of(n[has_place ? AT_COLUMN : COLUMN]));
 }
 
 /* Without a time it is an error; if lenient it is kept, as durations have indices only. */
@@ -46,10 +45,8 @@ static int end_of_sample(struct fp_small_json_reader *r, struct fp_window *in, s
     uint32_t stack = 0;
     if (status) return status;
     while (r->n_frames) stack = fp_model_stack(r->model, stack, r->names[--r->n_frames]);
-    fp_array_room(&r->stacks, &r->cap, (uint64_t)r->n + 1, sizeof *r->stacks);
-    fp_array_room(&r->times, &r->cap_times, (uint64_t)r->n + 1, sizeof *r->times);
-    r->times[r->n] = r->own > 0 ? (uint64_t)r->own : 0;
-    r->stacks[r->n++] = stack;
+    *FP_AT(r->times, r->cap_times, r->n) = r->own > 0 ? (uint64_t)r->own : 0;
+    FP_PUSH(r->stacks, r->n, r->cap) = stack;
     return 0;
 }
 

@@ -29,7 +29,7 @@ static const struct fp_json_row rows[] = {
 
 /* The number of a frame's id in `keys`. */
 static uint32_t row_of(struct fp_small_json_reader *r, int64_t id) {
-    return fp_table_intern(&r->keys, (uint32_t[2]){(uint32_t)id, (uint32_t)((uint64_t)id >> 32)});
+    return fp_table_intern(&r->keys, (uint32_t[2]){FP_WORDS(id)});
 }
 
 static uint32_t frame_of(const struct fp_small_json_reader *r, uint32_t row) {
@@ -44,10 +44,8 @@ static int64_t number_of(const struct fp_small_json_reader *r) {
 static int ask(struct fp_small_json_reader *r, struct fp_window *in, struct fp_err *err) {
     r->has_rows = 1;
     if (r->is_asked || r->s.only_times) return 0;
-    size_t n;
-    const uint8_t *mode = fp_string(&r->model->strings, r->s.mode, &n);
-    const int is_custom = n == 6 && !memcmp(mode, "custom", n); /* the program samples, so the interval is nil */
-    if (is_custom && r->s.interval <= 0) r->s.interval = 1;
+    /* the program samples, so the interval is nil */
+    if (fp_string_is(&r->model->strings, r->s.mode, "custom") && r->s.interval <= 0) r->s.interval = 1;
     if (!r->s.mode || r->s.interval <= 0) {
         const int status =
             fp_small_json_broken(r, in, "\"mode\", and \"interval\" from 1 on, ahead of \"frames\"", err);

@@ -42,7 +42,7 @@ static uint64_t number(const struct fp_jitdump *j, uint64_t at) {
 
 /* The entry of by_number for this number. */
 static uint32_t *by_number(struct fp_jitdump *j, uint64_t of) {
-    const uint32_t row[3] = {(uint32_t)of, (uint32_t)(of >> 32), 1}, id = fp_table_intern(&j->numbers, row);
+    const uint32_t row[3] = {FP_WORDS(of), 1}, id = fp_table_intern(&j->numbers, row);
     return FP_AT(j->by_number, j->cap_by_number, id);
 }
 
@@ -69,7 +69,7 @@ static int load(struct fp_jitdump *j, uint64_t at, uint64_t end, uint64_t lines)
 static int move(struct fp_jitdump *j, uint64_t at, uint64_t end) {
     if (end - at < MOVE_HEAD) return FP_E_MALFORMED;
     const uint64_t of = number(j, at + 56);
-    const uint32_t row[3] = {(uint32_t)of, (uint32_t)(of >> 32), 1}, id = fp_table_find(&j->numbers, row);
+    const uint32_t row[3] = {FP_WORDS(of), 1}, id = fp_table_find(&j->numbers, row);
     if (!id) return FP_E_MALFORMED;
     struct fp_jitdump_code code = j->codes[j->by_number[id] - 1];
     code.time = number(j, at + 8);

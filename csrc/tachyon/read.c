@@ -84,9 +84,8 @@ int fp_tachyon_frames(struct fp_tachyon *f, const uint8_t *p, size_t nbytes, uin
             return stop(&c, p, "a frame has a string that is not there, or a line or column beyond 2^31", err);
         struct fp_model *m = r->model;
         const uint32_t function = fp_model_function(m, 0, r->strings[file], r->strings[name], 0, 0);
-        const uint32_t at = fp_model_line(m, function, line > 0 ? (uint32_t)line : 0,
-                                          line > 0 && column >= 0 ? (uint32_t)column + 1 : 0, 0);
-        r->frames[r->n_frames] = fp_model_frame(m, 0, 0, 0, at);
+        r->frames[r->n_frames] = fp_model_line_frame(m, function, line > 0 ? (uint32_t)line : 0,
+                                                     line > 0 && column >= 0 ? (uint32_t)column + 1 : 0);
     }
     return 0;
 }
@@ -133,7 +132,7 @@ static int put_sample(struct tachyon_reader *r, struct fp_cursor *c, struct fp_b
 }
 
 static uint32_t thread_of(struct tachyon_reader *r, uint64_t id, uint32_t interpreter) {
-    const uint32_t row = fp_table_intern(&r->keys, (uint32_t[3]){(uint32_t)id, (uint32_t)(id >> 32), interpreter});
+    const uint32_t row = fp_table_intern(&r->keys, (uint32_t[3]){FP_WORDS(id), interpreter});
     struct tachyon_thread *t = FP_AT(r->threads, r->cap_threads, row);
     if (!t->thread) {
         const uint32_t tid = id < INT32_MAX && !interpreter ? (uint32_t)id : UINT32_MAX - row;

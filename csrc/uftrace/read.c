@@ -131,7 +131,7 @@ static uint32_t function_at(struct uftrace_reader *r, uint64_t address) {
     const uint64_t key = address | (uint64_t)r->u.session << 48;
     const size_t slot = (address ^ address >> 12) % CACHE;
     if (FP_LIKELY(r->cache[slot].key == key && r->cache[slot].row)) return r->cache[slot].row;
-    const uint32_t row = fp_table_intern(&r->keys, (uint32_t[2]){(uint32_t)key, (uint32_t)(key >> 32)});
+    const uint32_t row = fp_table_intern(&r->keys, (uint32_t[2]){FP_WORDS(key)});
     if (!FP_AT(r->functions, r->cap_functions, row)->function) {
         r->u.request = FP_UFTRACE_FUNCTION;
         r->u.address = address;

@@ -322,7 +322,7 @@ int fp_dhat_place(struct fp_dhat *pub, uint32_t string, uint64_t address, uint32
     struct fp_dhat_reader *d = (struct fp_dhat_reader *)pub;
     fp_array_zeroed(&d->places, &d->cap_places, d->pub.texts.n, sizeof *d->places);
     d->places[string] = (struct fp_dhat_place){.address = address, .function = function, .line = line};
-    const uint32_t id = fp_table_intern(&d->addresses, (uint32_t[]){(uint32_t)address, (uint32_t)(address >> 32)});
+    const uint32_t id = fp_table_intern(&d->addresses, (uint32_t[]){FP_WORDS(address)});
     uint32_t *text = FP_AT(d->text_at, d->cap_text_at, id);
     *text = *text && *text != string ? FP_NO_ID : string;
     return 0;
@@ -330,7 +330,7 @@ int fp_dhat_place(struct fp_dhat *pub, uint32_t string, uint64_t address, uint32
 
 int fp_dhat_is_alone(const struct fp_dhat_reader *d, uint32_t string) {
     const uint64_t address = d->places[string].address;
-    const uint32_t id = fp_table_find(&d->addresses, (uint32_t[]){(uint32_t)address, (uint32_t)(address >> 32)});
+    const uint32_t id = fp_table_find(&d->addresses, (uint32_t[]){FP_WORDS(address)});
     return !address || d->text_at[id] == string;
 }
 

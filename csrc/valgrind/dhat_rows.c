@@ -136,7 +136,7 @@ static int may_be_equal(struct fp_dhat_reader *d) {
     fp_table_init(seen, 4);
     for (uint32_t i = 0; i < d->n_table && !found; i++) {
         const struct fp_dhat_place *p = &d->places[d->table[i]];
-        const uint32_t row[] = {(uint32_t)p->address, (uint32_t)(p->address >> 32), p->function, p->line};
+        const uint32_t row[] = {FP_WORDS(p->address), p->function, p->line};
         const uint32_t known = seen->n, id = fp_table_intern(seen, row);
         const int is_hidden =
             !p->function && p->address && !fp_dhat_is_alone(d, d->table[i]); /* by a function inlined there */

@@ -115,7 +115,6 @@ int fp_xray_define(struct fp_xray *x, uint32_t id, uint32_t function) {
     if (id < DENSE_IDS && (id < room || id < names->n_dense)) return define_dense(names, id, function);
     if (!names->sparse.index) fp_table_init(&names->sparse, 1);
     uint32_t row = fp_table_intern(&names->sparse, &id);
-    fp_array_room(&names->sparse_functions, &names->cap_sparse, (uint64_t)row + 1, sizeof *names->sparse_functions);
-    names->sparse_functions[row] = function + 1;
+    *FP_AT(names->sparse_functions, names->cap_sparse, row) = function + 1;
     return 0;
 }

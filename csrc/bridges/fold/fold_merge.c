@@ -131,8 +131,8 @@ static uint32_t frame_of(struct fp_fold_tree *t, uint32_t function) {
     struct fp_model *m = t->fold->model;
     fp_array_zeroed(&t->frames, &t->cap_frames, (uint64_t)function + 1, sizeof *t->frames);
     if (t->frames[function]) return t->frames[function];
-    const uint32_t line = fp_model_line(m, function, fp_table_row(&m->functions, function)[FP_FUNCTION_LINE], 0, 0);
-    return t->frames[function] = fp_model_frame(m, 0, 0, 0, line);
+    const uint32_t line = fp_table_row(&m->functions, function)[FP_FUNCTION_LINE];
+    return t->frames[function] = fp_model_line_frame(m, function, line, 0);
 }
 
 /* Creates the stack of the path's last level. */

@@ -16,8 +16,7 @@ static uint32_t function_at(struct fp_project *s, const struct position_place *a
     struct fp_model *m = s->model;
     uint32_t name = fp_frame_name(m, at->frame, &s->name);
     uint32_t function = fp_model_function(m, at->object, file, name, 0, 0);
-    fp_array_zeroed(&s->start_of, &s->cap_start, (uint64_t)function + 1, sizeof *s->start_of);
-    s->start_of[function] = fp_frame_code(fp_table_row(&m->frames, at->frame));
+    *FP_AT(s->start_of, s->cap_start, function) = fp_frame_code(fp_table_row(&m->frames, at->frame));
     return function;
 }
 
@@ -28,8 +27,7 @@ static uint32_t same_function(struct fp_project *s, const uint32_t *f) {
     const struct fp_same_function same = fp_same_function(s->model, function);
     const uint32_t name = fp_table_intern(&s->names, (const uint32_t *)&same);
     if (name < known) return s->function_of_name[name];
-    fp_array_room(&s->function_of_name, &s->cap_names, (uint64_t)name + 1, sizeof *s->function_of_name);
-    return s->function_of_name[name] = function;
+    return *FP_AT(s->function_of_name, s->cap_names, name) = function;
 }
 
 /* A function for the graph: in the object that its code was mapped from, and never without a name or a file
@@ -51,8 +49,7 @@ static uint32_t function_in(struct fp_project *s, uint32_t function, const struc
 static void push_position(struct fp_project *s, uint32_t function, uint32_t file, uint32_t line, uint64_t address) {
     s->addresses |= address != 0;
     s->lines |= line != 0;
-    uint32_t position = fp_table_intern(
-        &s->positions, (uint32_t[]){function, file, line, (uint32_t)address, (uint32_t)(address >> 32)});
+    uint32_t position = fp_table_intern(&s->positions, (uint32_t[]){function, file, line, FP_WORDS(address)});
     fp_project_push(s, position);
 }
 

@@ -62,9 +62,7 @@ static uint32_t base_hash(const struct fp_model *m, struct pair_same *s, uint32_
 
 /* As fastprof/core/unknown_names.py. */
 static int is_no_file(const struct fp_model *m, uint32_t path) {
-    size_t n;
-    const uint8_t *p = fp_string(&m->strings, path, &n);
-    return n == 0 || (n == 3 && memcmp(p, "???", 3) == 0);
+    return !path || fp_string_is(&m->strings, path, "???");
 }
 
 /* Whether a name may be an address, as 0x1136 and [app-1.4+0x1136], of which versions are ignored.  A group's labels,

@@ -101,7 +101,7 @@ static uint32_t object_of_frame(const struct fp_model *m, const uint32_t *row) {
 static uint32_t address_frame(struct fp_transform *t, uint32_t frame, uint32_t object) {
     if ((bits(&t->frames, frame) | bits(&t->objects, object)) & FP_TRANSFORM_HIDES) return 0;
     if (!collapses(t, object)) return frame;
-    return fp_model_frame(t->model, 0, 0, 0, fp_model_line(t->model, function_of_object(t, object), 0, 0, 0));
+    return fp_model_plain_frame(t->model, function_of_object(t, object));
 }
 
 /* What a line and those that it is inlined into become. */
@@ -292,7 +292,7 @@ int fp_transform_stacks(struct fp_transform *t, struct fp_batch *b, struct fp_er
         FP_TRY(stack_of(t, b->stack[i], &to, err));
         if (!to && b->stack[i]) {
             t->n_hidden += fp_batch_samples(b, i);
-            to = fp_model_stack(m, 0, fp_model_frame(m, 0, 0, 0, fp_model_line(m, t->hidden, 0, 0, 0)));
+            to = fp_model_stack(m, 0, fp_model_plain_frame(m, t->hidden));
         }
         b->stack[i] = to;
     }
