@@ -171,11 +171,11 @@ cdef class PprofRaw(Lines):
         cdef Line *line
         if stop - p == 2 and p[0] == c'?' and p[1] == c'?':
             return 0
-        while q - p > 3 and not (q[-3] == c' ' and q[-2] == c's' and q[-1] == c'=' and q != stop and fp_is_digit(q[0])):
+        while q - p > 3 and not (memcmp(q - 3, b" s=", 3) == 0 and q != stop and fp_is_digit(q[0])):
             q -= 1
         if q - p <= 3 or fp_decimal(q, &numbers[2]) == NULL:
             return self.bad(err, "the line", p, stop, "a function, file:1:0 and s=1")
-        if fp_decimal(q, &numbers[2])[0] == c'(' and stop[-1] == c')':
+        if fp_decimal(q, &numbers[2])[0] == c'(' and (stop - 1)[0] == c')':
             system = self.text(fp_decimal(q, &numbers[2]) + 1, stop - 1)
         stop = q - 3
         numbers[0] = numbers[1] = 0
