@@ -35,7 +35,8 @@ fastprof convert trace.xray --max-memory 8M -o trace.callgrind
 A conversion takes {least} MiB for the program, up to {extra} MiB for batches, windows of files and runs, and chunks
 being compressed, and `--max-memory` (default: 32M) for sums of distinct rows.  Larger sums go to a temporary file,
 and the output has the same bytes for every limit ([architecture.md](architecture.md#batch-and-model)).  The length
-of an input does not matter, only its distinct names, stacks and call arcs.
+of an input does not matter, only its distinct names, stacks and call arcs.  Names beyond 8 MiB leave memory for a
+temporary file (not those of an open `Profile`); what they are looked up by stays, some 40 bytes for each.
 
 The tables show the peak resident memory of the whole process in MiB, on {cores} cores, for inputs in which nearly
 every row is distinct (`make memory` measures it).  **Extra** is what exceeds {least} MiB and the
@@ -79,8 +80,8 @@ Chrome's traces stay, because their nodes may precede their callers and are read
         {"timeline": "(merge two|diff) to pprof"},
     ),
     "b": (
-        """The estimate of stacks keeps each place and arc of the graph, and up to 2 million contexts (64 MiB)
-([bridges.md](bridges.md#graph-to-stacks)).""",
+        """The estimate of stacks keeps each place of the graph, the arcs that have contexts, and up to 2 million
+contexts (64 MiB, [bridges.md](bridges.md#graph-to-stacks)); the model keeps each place as a frame.""",
         {"graph": "convert to (pprof|otlp|folded|speedscope|firefox)|(merge two|diff) to pprof|report"},
     ),
     "c": (

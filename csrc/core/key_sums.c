@@ -39,8 +39,7 @@ int fp_key_sums_rest(struct fp_key_sums *k, uint64_t most) {
     const struct fp_strings *s = &k->keys;
     const uint64_t starts = ((uint64_t)s->cap + 1) * sizeof *s->start;
     if (!s->file) return s->start[s->n] + starts + records_bytes(k) > most;
-    fp_file_rest(s->bytes, (size_t)s->bytes_cap);
-    fp_file_rest(s->start, (size_t)starts);
+    fp_strings_rest(s);
     fp_file_rest(k->records, records_bytes(k));
     return 0;
 }

@@ -171,6 +171,12 @@ void fp_strings_to_file(struct fp_strings *s, int fd, uint64_t at) {
     fp_file_release(start, start_bytes(s));
 }
 
+void fp_strings_rest(const struct fp_strings *s) {
+    if (!s->file) return;
+    fp_file_rest(s->bytes, (size_t)s->bytes_cap);
+    fp_file_rest(s->start, start_bytes(s));
+}
+
 static void *grow_strings(const struct fp_strings *s, uint64_t part, void *p, size_t had, size_t nbytes) {
     return s->file ? fp_file_grow(s->file - 1, s->file_at + part, p, had, nbytes) : fp_grow(p, had, nbytes);
 }
@@ -516,6 +522,17 @@ void fp_model_empty_stacks(struct fp_model *m) {
 static uint64_t index_bytes(uint32_t mask, uint32_t n) {
     const uint64_t slots = (uint64_t)mask + 1, full = slots / 4 * 3;
     return (n < full / 8 * 7 ? slots : 3 * slots) * sizeof(uint64_t);
+}
+
+int fp_model_rest_names(struct fp_model *m, uint64_t most) {
+    enum { STEP = 4 << 20 }; /* seldom enough to cost nothing */
+    struct fp_strings *s = &m->strings;
+    const uint64_t n = s->start[s->n];
+    if (!s->file) return n > most;
+    if (n < s->n_rested + STEP) return 0;
+    fp_strings_rest(s);
+    s->n_rested = n;
+    return 0;
 }
 
 uint64_t fp_model_bytes(const struct fp_model *m) {

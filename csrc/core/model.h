@@ -43,6 +43,7 @@ struct fp_strings {
     uint64_t bytes_cap;
     int32_t file; /* fp_strings_to_file: the descriptor, plus 1 */
     uint64_t file_at;
+    uint64_t n_rested; /* bytes at the last fp_model_rest_names */
 };
 
 /* Distinct rows of `width` 32-bit words.  Row i is words[i*width .. (i+1)*width). */
@@ -180,6 +181,8 @@ void fp_strings_seal(struct fp_strings *s);
 /* Moves the strings, but not what they are looked up by, to a file (core/memory.h).  They keep their place in memory if
  * the disk is full. */
 void fp_strings_to_file(struct fp_strings *s, int fd, uint64_t at);
+/* Takes strings that are in a file out of memory until they are used again. */
+void fp_strings_rest(const struct fp_strings *s);
 
 /* The id of a row of t->width words; added if it is new.  FP_NO_ID when memory ran out.  Not for the functions of a
  * model, some of which are not in the index: see fp_model_function_row. */
@@ -234,6 +237,10 @@ uint32_t fp_model_stack_once(struct fp_model *m, uint32_t parent, uint32_t frame
  * stacks are no longer needed (Capabilities.keeps_stacks in core/engine.py).  If you cache stack ids, compare
  * `n_emptied`, and in a reader `n_renewed`. */
 void fp_model_empty_stacks(struct fp_model *m);
+
+/* The same for the strings of a model, each time that they have grown by 4 MiB.  1: they exceed `most` bytes, so move
+ * them to a file first. */
+int fp_model_rest_names(struct fp_model *m, uint64_t most);
 
 /* Bytes that the tables use or will soon need: an index that is nearly full is about to double, and while it grows the
  * old and the new one coexist. */

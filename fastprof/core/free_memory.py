@@ -2,6 +2,9 @@
 
 import os
 
+from fastprof.core.errors import FastprofError
+from fastprof.core.messages import Message
+
 
 def available(root: str = "/") -> int | None:
     """Available bytes of the machine or of this process's control groups, whichever are fewer; None if unknown.
@@ -10,6 +13,21 @@ def available(root: str = "/") -> int | None:
     """
     left = [_machine(root), *_groups(root)]
     return min((n for n in left if n is not None), default=None)
+
+
+def check_left(inputs: str, used: int, needed: int) -> None:
+    """Errors: FastprofError if less than `needed` bytes are available.  `used`: of the tables so far."""
+    left = available()
+    if left is not None and left < needed:
+        raise FastprofError(
+            Message(
+                "{inputs}names and distinct stacks take {used} MiB and need more, but only {left} MiB of memory "
+                "are left; select less of the input ({--part}, {--thread}, {--time-range})",
+                inputs=inputs,
+                used=used >> 20,
+                left=left >> 20,
+            )
+        )
 
 
 def _machine(root: str) -> int | None:

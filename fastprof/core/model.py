@@ -17,7 +17,6 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, Literal, NamedTuple, T, fp_table
 from fastprof.core.c_memory import address_of, enough, owned
 from fastprof.core.errors import FastprofError, inputs_of
-from fastprof.core.messages import Message
 from fastprof.core.thread_names import Names
 
 if TYPE_CHECKING:
@@ -78,6 +77,7 @@ _COLUMNS: dict[str, dict[str, str]] = {
     },
 }
 _NO_ID = lib.FP_NO_ID  # an attribute of `lib` takes twice as long
+_NAMES = 8 << 20  # bytes of names beyond which they leave memory
 _STEP = 32 << 20  # bytes by which a model grows between two checks of available memory
 MAX_VALUE_TYPES = 1024  # of a part: each is a column in every batch, however short its name in the file
 
@@ -265,6 +265,7 @@ class Model:
         self.times: list[Span] = []  # of the inputs that --time-range applies to
         self.n_cut = 0  # names that readers truncated and reported
         self._checked = 0  # bytes of the tables when check_memory last queried the system
+        self.names_file: list[Any] | None = []  # of names that left memory; None: they stay, as this process may fork
         self.keeps_stacks = 0  # how many hold rows that refer to stacks: see core/held.py
         self.spills: list[Callable[[], None]] = []  # each ends references to stacks, before they are removed
         self.lock = RLock()  # hold it to read or change anything: several threads may use the model
@@ -380,25 +381,19 @@ class Model:
         lib.fp_model_counter_unit(self.c, name, unit, len(unit))
 
     def check_memory(self) -> None:
-        """Call it for each batch.  Errors: FastprofError when names and stacks, which cannot be spilled, need more
-        memory than is available: the machine would swap or kill a process."""
-        n = int(lib.fp_model_bytes(self.c))
-        if n < self._checked + _STEP:
-            return
-        from fastprof.core.free_memory import available
+        """Call it for each batch: many names move to a temporary file.  Errors: FastprofError when tables and distinct
+        stacks, which cannot be spilled, need more memory than is available: the machine would swap or kill a process.
+        """
+        if lib.fp_model_rest_names(self.c, _NAMES) and self.names_file == []:
+            from fastprof.core.spill import names_to_file
 
-        left = available()
-        if left is not None and left < n - self._checked + _STEP:
-            raise FastprofError(
-                Message(
-                    "{inputs}names and distinct stacks take {used} MiB and need more, but only {left} MiB of memory "
-                    "are left; select less of the input ({--part}, {--thread}, {--time-range})",
-                    inputs=inputs_of(self),
-                    used=n >> 20,
-                    left=left >> 20,
-                )
-            )
-        self._checked = n
+            names_to_file(self._strings, self.names_file)
+        n = int(lib.fp_model_bytes(self.c))
+        if n >= self._checked + _STEP:
+            from fastprof.core.free_memory import check_left
+
+            check_left(inputs_of(self), n, n - self._checked + _STEP)
+            self._checked = n
 
     def empty_stacks(self) -> None:
         """Remove all stacks; their ids are reused.  Only if they are not needed any more (Capabilities.keeps_stacks).

@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any, fp_buf, fp_key_sums, fp_rounds, fp_window
+from fastprof.core._typing import Any, fp_buf, fp_key_sums, fp_rounds, fp_strings, fp_window
 from fastprof.core.errors import FastprofError
 from fastprof.core.streams import temporary_failed, temporary_file
 
@@ -68,6 +69,14 @@ class KeptKeys(Spilled):
         """Take them out of memory if they exceed it: after each window and batch."""
         if lib.fp_key_sums_rest(self._sums, self._most):
             lib.fp_key_sums_to_file(self._sums, self.file().fileno())
+
+
+def names_to_file(strings: fp_strings, file: list[Any]) -> None:
+    """Move strings to a temporary file, which becomes the item of `file`; they stay in memory if there is none."""
+    file.append(None)
+    with suppress(FastprofError):
+        file[0] = temporary_file()
+        lib.fp_strings_to_file(strings, file[0].fileno(), 0)
 
 
 class Groups(Spilled):

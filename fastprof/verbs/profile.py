@@ -164,6 +164,7 @@ class Profile(Closing):
         self._steps = steps
         self._lock, self._closed, self.name = RLock(), False, ""
         self._tables = Model()
+        self._tables.names_file = None
         self._model: Model = _Shown(self._tables, self._lock)
         self._from, self._options, self._progress = from_, self._checked(options), progress
         self._path = pinned(path if isinstance(path, Given) else path_of(path), self._options[LENIENT])

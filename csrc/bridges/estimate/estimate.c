@@ -1,5 +1,11 @@
 #include "bridges/estimate/estimate_private.h"
 
+/* Gives freed memory back to the system if it was much: there may be a million estimates. */
+static void trim(const struct fp_estimate *e) {
+    enum { MANY = 1 << 15 }; /* places */
+    if (e->own && e->own->n > MANY) fp_trim();
+}
+
 struct fp_estimate *fp_estimate_new(struct fp_model *model, uint32_t by, double prune) {
     struct fp_estimate *e = fp_made(sizeof *e);
     e->model = model;
@@ -16,10 +22,11 @@ struct fp_estimate *fp_estimate_new(struct fp_model *model, uint32_t by, double 
 }
 
 void fp_estimate_free(struct fp_estimate *e) {
-    fp_estimate_sums_free(e->own);
-    fp_estimate_sums_free(e->arcs);
     fp_estimate_flow_free(e->flow);
     fp_estimate_rows_free(e->rows);
+    trim(e);
+    fp_estimate_sums_free(e->own);
+    fp_estimate_sums_free(e->arcs);
     free(e);
 }
 
@@ -111,7 +118,9 @@ int fp_estimate_end(struct fp_estimate *e, uint32_t callers, struct fp_err *err)
     fp_estimate_flow_make(e);
     count_uncalled(e);
     fp_estimate_flow_walk(e, callers);
+    fp_estimate_flow_keep_contexts(e);
     fp_estimate_rows_make(e);
+    trim(e);
     return FP_DONE;
 }
 

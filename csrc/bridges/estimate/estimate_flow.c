@@ -1,9 +1,13 @@
 #include "bridges/estimate/estimate_private.h"
 
+static void free_graph(struct fp_estimate_flow *f) {
+    FP_FREE(f->arcs, f->arcs_start, f->n_callers, f->cost, f->uncalled, f->entered, f->order, f->component);
+}
+
 void fp_estimate_flow_free(struct fp_estimate_flow *f) {
     if (!f) return;
-    FP_FREE(f->arcs, f->arcs_start, f->own_start, f->n_callers, f->cost, f->uncalled, f->entered, f->order,
-            f->component, f->contexts, f->first, f);
+    free_graph(f);
+    FP_FREE(f->own_start, f->contexts, f->first, f->arc_places, f->arc_is_shown, f);
 }
 
 /* Whether a row is an arc to use: self-recursion does not show which caller entered the function. */
@@ -28,7 +32,7 @@ static void list_arcs(struct fp_estimate_flow *f, const struct fp_estimate_sums 
         if (i == arcs->n || !is_arc(&arcs->places[i])) continue;
         const uint32_t callee = arcs->places[i].callee;
         const double weight = fp_estimate_magnitude(fp_estimate_sums_values(arcs, i)[f->primary]);
-        f->arcs[f->n_arcs++] = (struct fp_estimate_arc){weight, 0, 0, next, callee, i, 0};
+        f->arcs[f->n_arcs++] = (struct fp_estimate_arc){weight, 0, 0, next, callee, i};
         f->n_callers[callee]++;
     }
 }
@@ -217,4 +221,27 @@ void fp_estimate_flow_make(struct fp_estimate *e) {
     order_functions(f);
     weigh(f, e);
     fp_estimate_sums_keep_places(e->arcs); /* rows show their frames */
+}
+
+void fp_estimate_flow_keep_contexts(struct fp_estimate *e) {
+    struct fp_estimate_flow *f = e->flow;
+    uint32_t *number = fp_scratch((size_t)f->n_arcs + 1, sizeof *number); /* by arc, plus 1 */
+    for (uint32_t i = 0; i < f->n_contexts; i++) {
+        const uint32_t arc = f->contexts[i].arc;
+        if (arc == FP_NO_ID) continue;
+        if (!number[arc]) number[arc] = ++f->n_arc_places;
+        f->contexts[i].arc = number[arc] - 1;
+    }
+    f->arc_places = fp_have(malloc(((size_t)f->n_arc_places + 1) * sizeof *f->arc_places));
+    f->arc_is_shown = fp_have(calloc((size_t)f->n_arc_places + 1, 1));
+    for (uint32_t i = 0; i < f->n_arcs; i++)
+        if (number[i]) f->arc_places[number[i] - 1] = e->arcs->places[f->arcs[i].place];
+    fp_scratch_free(number);
+    free_graph(f);
+    f->arcs = NULL;
+    f->arcs_start = f->n_callers = f->order = f->component = NULL;
+    f->cost = f->uncalled = f->entered = NULL;
+    e->unshown = e->arcs->n;
+    fp_estimate_sums_free(e->arcs);
+    e->arcs = NULL;
 }

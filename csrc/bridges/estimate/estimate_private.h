@@ -115,15 +115,14 @@ struct fp_estimate_arc {
     double weight; /* the same times the callee's share of the total */
     double cost;   /* its own share of the total */
     uint32_t caller, callee;
-    uint32_t place;    /* of the sums of arcs */
-    uint32_t is_shown; /* by a row */
+    uint32_t place; /* of the sums of arcs */
 };
 
 /* A function with its callers. */
 struct fp_estimate_context {
     double share;
     uint32_t parent; /* FP_NO_ID: none */
-    uint32_t arc;    /* FP_NO_ID: a root */
+    uint32_t arc;    /* FP_NO_ID: a root; after the walk, of arc_places */
     uint32_t function;
     uint32_t next;    /* while walking: of the same function; then: of the same parent */
     uint16_t depth;   /* at most FP_ESTIMATE_DEPTH */
@@ -149,10 +148,16 @@ struct fp_estimate_flow {
     struct fp_estimate_context *contexts;
     uint32_t n_contexts, cap_contexts;
     uint32_t *first; /* by function: the last context found; FP_NO_ID: none */
+    /* after the walk: the arcs that have contexts */
+    struct fp_estimate_place *arc_places;
+    uint8_t *arc_is_shown; /* by a row */
+    uint32_t n_arc_places;
 };
 
 /* Makes e->flow.  The sums are squeezed; those of arcs are freed, without their places. */
 void fp_estimate_flow_make(struct fp_estimate *e);
+/* After the walk: keeps the contexts and the places of their arcs, and frees everything else that rows do not need. */
+void fp_estimate_flow_keep_contexts(struct fp_estimate *e);
 void fp_estimate_flow_free(struct fp_estimate_flow *f);
 
 /* Whether the function has costs or calls.  The model's other functions belong to other graphs. */

@@ -172,7 +172,7 @@ void fp_estimate_rows_make(struct fp_estimate *e) {
     r->own_end = fp_have(malloc(f->n_functions * sizeof *r->own_end));
     r->unnamed = fp_have(calloc(f->n_functions, 1));
     r->own_frames = fp_have(calloc((size_t)e->own->n + 1, sizeof *r->own_frames));
-    r->arc_frames = fp_have(calloc((size_t)e->arcs->n + 1, sizeof *r->arc_frames));
+    r->arc_frames = fp_have(calloc((size_t)f->n_arc_places + 1, sizeof *r->arc_frames));
     r->sums = fp_have(calloc((size_t)e->n_values + 1, sizeof *r->sums));
     r->unknown = fp_strings_intern(&e->model->strings, "???", 3);
     r->pruned = pruned_stack(e->model);
@@ -187,7 +187,9 @@ void fp_estimate_rows_make(struct fp_estimate *e) {
         if ((double)n > most) take_names(e, n, (uint64_t)most);
     }
     list_children(f, r);
-    e->unshown = e->arcs->n;
+    FP_FREE(f->first, r->ranked);
+    f->first = NULL;
+    r->ranked = NULL;
 }
 
 /* ---- frames ------------------------------------------------------------- */
@@ -224,9 +226,9 @@ static uint32_t make_frame(const struct fp_estimate *e, const struct fp_estimate
     return fp_model_frame(e->model, 0, p->address, 0, fp_model_line(e->model, r->to_function, p->line, 0, 0));
 }
 
-static uint32_t frame_of(const struct fp_estimate *e, uint32_t *frames, const struct fp_estimate_sums *s,
+static uint32_t frame_of(const struct fp_estimate *e, uint32_t *frames, const struct fp_estimate_place *places,
                          uint32_t place) {
-    return frames[place] ? frames[place] : (frames[place] = make_frame(e, &s->places[place]));
+    return frames[place] ? frames[place] : (frames[place] = make_frame(e, &places[place]));
 }
 
 /* ---- rows --------------------------------------------------------------- */
@@ -237,9 +239,9 @@ static void show_arcs(struct fp_estimate *e) {
     for (uint32_t id = e->rows->context; id != FP_NO_ID && !contexts[id].is_shown; id = contexts[id].parent) {
         contexts[id].is_shown = 1;
         if (contexts[id].arc == FP_NO_ID) continue;
-        struct fp_estimate_arc *arc = &e->flow->arcs[contexts[id].arc];
-        e->unshown -= !arc->is_shown;
-        arc->is_shown = 1;
+        uint8_t *is_shown = &e->flow->arc_is_shown[contexts[id].arc];
+        e->unshown -= !*is_shown;
+        *is_shown = 1;
     }
 }
 
@@ -253,7 +255,7 @@ static int put_row(struct fp_estimate *e, struct fp_batch *out, uint32_t thread,
     if (i == out->cap) return FP_FULL;
     for (uint32_t k = 0; k < e->n_values; k++) any |= out->values[(size_t)k * out->cap + i] = part_of(values[k], part);
     if (!any) return FP_DONE;
-    const uint32_t frame = frame_of(e, r->own_frames, e->own, place);
+    const uint32_t frame = frame_of(e, r->own_frames, e->own->places, place);
     fp_batch_sample(out, fp_model_stack(e->model, callers, frame), thread, 0, 0);
     e->stacks++;
     show_arcs(e);
@@ -292,7 +294,7 @@ static int put_contexts(struct fp_estimate *e, uint32_t thread, struct fp_batch 
             fp_array_room(&r->stacks, &r->cap_stacks, (uint64_t)c->depth + 1, sizeof *r->stacks);
             uint32_t stack = c->depth ? r->stacks[c->depth - 1] : c->is_left ? r->pruned : 0;
             if (c->arc != FP_NO_ID) {
-                const uint32_t frame = frame_of(e, r->arc_frames, e->arcs, f->arcs[c->arc].place);
+                const uint32_t frame = frame_of(e, r->arc_frames, f->arc_places, c->arc);
                 stack = fp_model_stack(e->model, stack, frame);
             }
             r->stacks[c->depth] = stack;

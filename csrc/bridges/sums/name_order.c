@@ -151,6 +151,7 @@ void fp_name_order_rank(struct fp_name_order *o) {
     const uint32_t n = m->functions.n;
     if (o->n_functions == n && o->n_strings == m->strings.n) return;
     rank_strings(o);
+    fp_strings_rest(&m->strings); /* all of them were read */
     const uint32_t n_numbers = o->n_strings;
     uint32_t *number = fp_scratch(n, sizeof *number), *start = fp_scratch((size_t)n_numbers + 1, sizeof *start);
     uint32_t *a = fp_scratch(n, sizeof *a), *b = fp_scratch(n, sizeof *b);

@@ -42,6 +42,8 @@ from fastprof.core.options import Options
 from fastprof.core.parts import in_any_order, labels_of, match_columns, merge_parts
 from fastprof.core.spill import Spilled
 
+_ORDERING = 36  # bytes for each name, while names are ordered (csrc/bridges/sums/name_order.c)
+
 
 def aggregate(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
@@ -239,7 +241,8 @@ class Table:
             columns = match_columns(self._model, part, len(part.value_types), self.value_types)
             self._columns[batch.part] = columns
         self._check(lib.fp_aggregate_put(self._c, batch.c, columns, self._err))
-        if self._c.bytes > self._max_memory:
+        ordering = min(self._max_memory // 2, int(self._model.c.strings.n) * _ORDERING)
+        if self._c.bytes > self._max_memory - ordering:
             self._spill()
 
     def move(self, to: Pointer[int], n: int) -> bool:
