@@ -36,7 +36,8 @@ A conversion takes {least} MiB for the program, up to {extra} MiB for batches, w
 being compressed, and `--max-memory` (default: 32M) for sums of distinct rows.  Larger sums go to a temporary file,
 and the output has the same bytes for every limit ([architecture.md](architecture.md#batch-and-model)).  The length
 of an input does not matter, only its distinct names, stacks and call arcs.  Names beyond 8 MiB leave memory for a
-temporary file (not those of an open `Profile`); what they are looked up by stays, some 40 bytes for each.
+temporary file (not those of an open `Profile`); what they are looked up by stays, some 40 bytes for each.  If a
+temporary file cannot grow, the error names its folder, which `TMPDIR` changes.
 
 The tables show the peak resident memory of the whole process in MiB, on {cores} cores, for inputs in which nearly
 every row is distinct (`make memory` measures it).  **Extra** is what exceeds {least} MiB and the

@@ -1,5 +1,7 @@
 #include "core/key_sums.h"
 
+#include <errno.h>
+
 #include "core/guard.h"
 
 static size_t records_bytes(const struct fp_key_sums *k) {
@@ -23,13 +25,16 @@ void fp_key_sums_clear(struct fp_key_sums *k) {
 }
 
 int fp_key_sums_grow(struct fp_key_sums *k, uint64_t n) {
-    const struct fp_strings *s = &k->keys;
+    struct fp_strings *s = &k->keys;
     if (!s->file) return fp_array_zeroed(&k->records, &k->cap, n, k->width);
     if (n > FP_NO_ID) return fp_escape();
     const uint64_t twice = (uint64_t)k->cap * 2, cap = twice < n ? n : twice < FP_NO_ID ? twice : FP_NO_ID;
     uint8_t *records =
         fp_file_grow(s->file - 1, s->file_at + 2 * FP_FILE_PART, k->records, records_bytes(k), (size_t)cap * k->width);
-    if (!records) return fp_escape();
+    if (!records) {
+        s->file_error = errno;
+        return fp_escape();
+    }
     k->records = records;
     k->cap = (uint32_t)cap;
     return 0;

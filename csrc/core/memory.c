@@ -78,10 +78,12 @@ void *fp_file_grow(int fd, uint64_t at, void *p, size_t had, size_t nbytes) {
     const size_t before = in_file(had), n = in_file(nbytes);
     int failed;
     if (n <= before) return p;
+    errno = EFBIG;
     if (n > FP_FILE_PART) return NULL;
     /* space that is missing would be a signal later, when a page is written */
     do failed = posix_fallocate(fd, (off_t)(at + before), (off_t)(n - before));
     while (failed == EINTR);
+    errno = failed;
     if (failed) return NULL;
     void *const fresh = before ? mremap(p, before, n, MREMAP_MAYMOVE)
                                : mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)at);

@@ -24,7 +24,7 @@ void fp_release(void *p, size_t nbytes);
 
 /* The same in a temporary file, which the caller opens and closes: the operating system writes what does not fit into
  * memory.  An array begins at a multiple of FP_FILE_PART in the file, which is sparse, and its new bytes are 0.
- * fp_file_grow returns NULL if the disk is full, and on systems that cannot do this. */
+ * fp_file_grow returns NULL and sets errno if the disk is full, and on systems that cannot do this. */
 #define FP_FILE_PART ((uint64_t)1 << 38)
 void *fp_file_grow(int fd, uint64_t at, void *p, size_t had, size_t nbytes);
 void fp_file_release(void *p, size_t nbytes);

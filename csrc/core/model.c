@@ -1,5 +1,7 @@
 #include "core/model.h"
 
+#include <errno.h>
+
 #include "core/guard.h"
 #include "core/memory.h"
 
@@ -177,8 +179,11 @@ void fp_strings_rest(const struct fp_strings *s) {
     fp_file_rest(s->start, start_bytes(s));
 }
 
-static void *grow_strings(const struct fp_strings *s, uint64_t part, void *p, size_t had, size_t nbytes) {
-    return s->file ? fp_file_grow(s->file - 1, s->file_at + part, p, had, nbytes) : fp_grow(p, had, nbytes);
+static void *grow_strings(struct fp_strings *s, uint64_t part, void *p, size_t had, size_t nbytes) {
+    if (!s->file) return fp_grow(p, had, nbytes);
+    void *const fresh = fp_file_grow(s->file - 1, s->file_at + part, p, had, nbytes);
+    if (!fresh) s->file_error = errno;
+    return fresh;
 }
 
 void fp_strings_empty(struct fp_strings *s) {
@@ -529,6 +534,7 @@ int fp_model_rest_names(struct fp_model *m, uint64_t most) {
     struct fp_strings *s = &m->strings;
     const uint64_t n = s->start[s->n];
     if (!s->file) return n > most;
+    if (s->file_error) return 1;
     if (n < s->n_rested + STEP) return 0;
     fp_strings_rest(s);
     s->n_rested = n;

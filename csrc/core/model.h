@@ -30,9 +30,10 @@ enum { FP_NAME_MOST = 1 << 20, FP_UNIT_MOST = 64 };
 struct fp_strings {
     uint8_t *bytes;
     uint64_t *start;
-    uint32_t n;     /* number of strings; start has n + 1 entries */
-    uint32_t n_cut; /* strings that were cut */
-    uint32_t cut;   /* the last of them */
+    uint32_t n;         /* number of strings; start has n + 1 entries */
+    uint32_t n_cut;     /* strings that were cut */
+    uint32_t cut;       /* the last of them */
+    int32_t file_error; /* errno, if there was no room in the file that they are in: not a lack of memory */
     struct fp_hash_key secret;
 
     /* private from here on */
@@ -239,7 +240,7 @@ uint32_t fp_model_stack_once(struct fp_model *m, uint32_t parent, uint32_t frame
 void fp_model_empty_stacks(struct fp_model *m);
 
 /* The same for the strings of a model, each time that they have grown by 4 MiB.  1: they exceed `most` bytes, so move
- * them to a file first. */
+ * them to a file first; or there is a file_error. */
 int fp_model_rest_names(struct fp_model *m, uint64_t most);
 
 /* Bytes that the tables use or will soon need: an index that is nearly full is about to double, and while it grows the

@@ -218,6 +218,7 @@ def check_sums(status: int, err: fp_err, model: Model, bridge: str | Message, va
     if status >= 0:
         return status
     if status == FP_E_NOMEM:
+        model.check_memory()
         raise MemoryError(f"{inputs_of(model)}{bridge}: out of memory")
     if status != FP_E_OVERFLOW:
         raise FastprofError(

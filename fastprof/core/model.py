@@ -384,7 +384,7 @@ class Model:
         """Call it for each batch: many names move to a temporary file.  Errors: FastprofError when tables and distinct
         stacks, which cannot be spilled, need more memory than is available: the machine would swap or kill a process.
         """
-        if lib.fp_model_rest_names(self.c, _NAMES) and self.names_file == []:
+        if lib.fp_model_rest_names(self.c, _NAMES) and self.names_file is not None:
             from fastprof.core.spill import names_to_file
 
             names_to_file(self._strings, self.names_file)

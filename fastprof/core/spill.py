@@ -67,12 +67,22 @@ class KeptKeys(Spilled):
 
     def rest(self) -> None:
         """Take them out of memory if they exceed it: after each window and batch."""
+        check_room(self._sums.keys)
         if lib.fp_key_sums_rest(self._sums, self._most):
             lib.fp_key_sums_to_file(self._sums, self.file().fileno())
 
 
+def check_room(strings: fp_strings) -> None:
+    """Errors: FastprofError if the temporary file of these strings could not grow, which is no lack of memory."""
+    if error := int(strings.file_error):
+        raise temporary_failed(OSError(error, os.strerror(error)))
+
+
 def names_to_file(strings: fp_strings, file: list[Any]) -> None:
     """Move strings to a temporary file, which becomes the item of `file`; they stay in memory if there is none."""
+    check_room(strings)
+    if file:
+        return
     file.append(None)
     with suppress(FastprofError):
         file[0] = temporary_file()

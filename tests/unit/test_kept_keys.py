@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import fastprof
+from fastprof.core.errors import FastprofError
 from fastprof.core.spill import KeptKeys
 from tests.support.peak import peak
 from tests.support.stack_files import WRITE, stacks
@@ -49,6 +50,25 @@ def test_without_room_on_the_disk(format_: str, made: Path, tmp_path: Path, monk
             outputs.append(Path(to).read_bytes())
             monkeypatch.setattr(KeptKeys, "file", lambda _: unwritable)
     assert outputs[0] == outputs[1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere stacks stay in memory")
+@pytest.mark.parametrize("format_", FORMATS)
+def test_a_disk_that_becomes_full(format_: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here a file that was closed.  The error names its folder, not memory."""
+    rest = KeptKeys.rest
+
+    def rested(self: KeptKeys) -> None:
+        is_first = self._file is None
+        rest(self)
+        if is_first and self._file is not None:
+            with open(os.devnull, "rb") as unwritable:
+                os.dup2(unwritable.fileno(), self._file.fileno())
+
+    WRITE[format_](tmp_path / "input", stacks(12_000))
+    monkeypatch.setattr(KeptKeys, "rest", rested)
+    with pytest.raises(FastprofError, match=r"temporary file in .*: "):
+        fastprof.convert([str(tmp_path / "input")], os.devnull, to="folded", max_memory=MIB, symbolize=False)
 
 
 @pytest.mark.exhaustive

@@ -89,6 +89,25 @@ def test_names_come_back() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names stay in memory")
+def test_a_disk_that_becomes_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here a file that was closed.  The error names its folder, not memory."""
+    move = spill.names_to_file
+
+    def moved(strings: Any, file: list[Any]) -> None:
+        is_first = not file
+        move(strings, file)
+        if is_first:
+            with open(os.devnull, "rb") as unwritable:
+                os.dup2(unwritable.fileno(), file[0].fileno())
+
+    monkeypatch.setattr(spill, "names_to_file", moved)
+    monkeypatch.setattr(model, "_NAMES", 1)
+    path = graph(tmp_path / "callgrind.out.1", 20_000, "f" * 200)
+    with pytest.raises(FastprofError, match=r"temporary file in .*: "):
+        fastprof.convert([path], str(tmp_path / "out.callgrind"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names stay in memory")
 @pytest.mark.parametrize("verb", [["info"], ["convert", "-o", os.devnull, "-t", "callgrind"]])
 def test_long_names_take_little(verb: list[str], tmp_path: Path) -> None:
     few, many = graph(tmp_path / "few", 100, "f" * 2_000), graph(tmp_path / "many", 20_000, "f" * 2_000)
