@@ -354,7 +354,8 @@ static double lasting(const double *x, uint32_t n, double variance, int must_sho
     return fmax(must_show ? simple : 1, sum / (variance + 1e-300));
 }
 
-/* The variance of sampling between points with the same levels of all series. */
+/* The variance of sampling between points with the same levels of all series.  That of fp_trend_sampled is larger if
+ * shares were divided by others, whose noise is then in the difference of two levels; within one it is not. */
 static double sampled(const struct fp_trend *t, double level) {
     const double m = fabs(level);
     return t->mean_weight * (t->is_share && m <= 1 ? m * (1 - m) : m);

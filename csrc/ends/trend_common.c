@@ -8,29 +8,31 @@
 #define UNSTEADY 3   /* times the noise that a typical series may vary */
 #define ROUNDS 12
 
-/* How many times more values of about 1 vary than their differences from point to point do.  `scratch`: room for as
- * many. */
-static double steadiness(const double *x, uint32_t n, double *scratch) {
+/* How many times more values of about 1 vary than their differences from point to point do, or than they do `at_least`.
+ * `scratch`: room for as many. */
+static double steadiness(const double *x, uint32_t n, double at_least, double *scratch) {
     double mean = 0, squares = 0;
     if (n < 2) return 1;
     for (uint32_t i = 0; i < n; i++) mean += x[i] / n;
     for (uint32_t i = 0; i < n; i++) squares += (x[i] - mean) * (x[i] - mean) / (n - 1);
     for (uint32_t i = 0; i + 1 < n; i++) scratch[i] = (x[i + 1] - x[i]) * (x[i + 1] - x[i]) / 2;
-    return squares / (fp_trend_trimmed(scratch, n - 1) + 1e-7);
+    return squares / fmax(fp_trend_trimmed(scratch, n - 1) + 1e-7, at_least);
 }
 
-/* The factors without their noise: means between the splits of their own series; as they are if they drift. */
-static void without_noise(const struct fp_trend *t, double *common) {
+/* The factors without their noise: means between the splits of their own series; as they are if they drift.  `all`: the
+ * level of their series together; the noise of its samples is known. */
+static void without_noise(const struct fp_trend *t, double all, double *common) {
     const uint32_t n = t->n_points;
     struct fp_trend_series series;
     struct fp_trend one = {.n_points = n, .n_series = 1, .values = common, .series = &series};
     struct fp_trend_change found[64];
-    double *zeros = fp_scratch(n + 1, sizeof *zeros), *level = fp_scratch(n + 1, sizeof *level);
-    one.weight = zeros;
+    double *weight = fp_scratch(n + 1, sizeof *weight), *level = fp_scratch(n + 1, sizeof *level);
+    for (uint32_t i = 0; i < n; i++) weight[i] = t->weight[i] / all;
+    one.weight = weight;
     fp_trend_noise(&one);
     series.freedom = fmax(series.freedom, 30);
     const int m = fp_trend_changes(&one, 0, 0.01, found, 64);
-    if (!m && steadiness(common, n, level) > UNSTEADY) return;
+    if (!m && steadiness(common, n, one.mean_weight, level) > UNSTEADY) return;
     for (uint32_t i = 0; i < n; i++) level[i] = 1;
     for (int k = 0; k < m; k++) {
         const struct fp_trend_change *c = &found[k];
@@ -95,7 +97,7 @@ static double unsteady(const struct fp_trend *t, const struct typical *of, uint3
     uint32_t n = 0;
     for (uint32_t i = 0; i < t->n_points; i++)
         if (!isnan(x[i]) && common[i] > 0) of->ratios[n++] = x[i] / common[i] / of->levels[series];
-    return steadiness(of->ratios, n, of->scratch);
+    return steadiness(of->ratios, n, 0, of->scratch);
 }
 
 /* Leaves out series that change most, until the others keep their proportions: as long as changes of many series, at
@@ -146,7 +148,9 @@ int fp_trend_common(struct fp_trend *t, const uint8_t *without, double *common) 
     }
     if (of.n < 3 || n < 2) return FP_DONE;
     steadiest(t, &of, common, keys);
-    without_noise(t, common);
+    double all = 0;
+    for (uint32_t k = 0; k < of.n; k++) all += levels[of.chosen[k]];
+    without_noise(t, all, common);
     const double base = common[0];
     int known = base > 0;
     for (uint32_t i = 0; i < n; i++) known = known && common[i] > 0.05 * base;
