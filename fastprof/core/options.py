@@ -557,9 +557,10 @@ MAX_MEMORY = Option(
 TRIM = Option.switch(
     "trim",
     group="values",
-    help="cut callers above the last call, for default.pgo of Go",
-    details="Each sample keeps its last call, and what is inlined there: all that `go build -pgo` looks at, with the "
-    "same weights.  The file is half as large, of many deep stacks a tenth or less.",
+    help="keep only the calls that Go's compiler counts, for default.pgo",
+    details="Each sample becomes its last call, and the calls of what is inlined there: all that `go build -pgo` looks "
+    "at, with the same weights.  Labels, addresses, files and lines of callees go, other lines count from the "
+    "function's first one.  One profile is 3 to 5 times smaller, hundreds that are merged 10 to 20 times.",
     rare=True,
 )
 

@@ -62,18 +62,23 @@ def preprofile(samples: list[tuple[list[list[Place]], int]]) -> str:
 
 def trimmed(data: Any, folder: Path, **options: Any) -> bytes:
     fastprof.convert(data, folder / "default.pgo", trim=True, symbolize=False, **options)
-    return gzip.decompress((folder / "default.pgo").read_bytes()) if data else b""
+    return gzip.decompress((folder / "default.pgo").read_bytes())
+
+
+def weights(text: str) -> int:
+    return sum(int(line.split()[1]) for line in text.split("\n")[3::3])
 
 
 def test_a_profile_of_go(tmp_path: Path) -> None:
-    """Before and after, what Go's tool printed of it."""
+    """Before and after, what Go's tool printed of it.  Lines count from the first one of the function."""
     expected = COMPILER.with_name("compiler.preprofile").read_text()
     assert preprofile(places(COMPILER, "samples")) == expected
-    small = trimmed(COMPILER, tmp_path)
-    assert preprofile(places(io.BytesIO(small), "samples")) == expected
-    assert len(small) < len(gzip.decompress(COMPILER.read_bytes())) / 2
-    before, after = (fastprof.info(path).facts["totals"] for path in (COMPILER, tmp_path / "default.pgo"))
-    assert before == after
+    samples = places(io.BytesIO(trimmed(COMPILER, tmp_path)), "samples")
+    assert preprofile(samples) == expected and expected.count("\n") == 1 + 3 * len(samples)
+    assert {(len(frames), len(chain)) for frames, _ in samples for chain in frames} == {(2, 1)}
+    assert {(place[2], place[3]) for frames, _ in samples for (place,) in frames} == {(1, 0)}
+    assert fastprof.info(tmp_path / "default.pgo").facts["totals"]["samples"] == weights(expected)
+    assert (tmp_path / "default.pgo").stat().st_size < COMPILER.stat().st_size / 3
 
 
 FUNCTIONS = {"f": 1, "g": 1, "h": 2}  # and first lines
@@ -111,9 +116,12 @@ def test_the_calls_stay(tmp_path_factory: pytest.TempPathFactory, samples: Seque
     """Recursion, inlined functions, equal lines at several addresses."""
     folder = tmp_path_factory.mktemp("calls")
     data = encode(samples)
-    assert preprofile(places(io.BytesIO(trimmed(data, folder)), "samples")) == preprofile(
-        places(io.BytesIO(data), "samples")
-    )
+    expected = preprofile(places(io.BytesIO(data), "samples"))
+    if expected.count("\n") == 1:
+        with pytest.raises(UsageError, match=r"no row can be written as pprof: \d+ samples? of which at most"):
+            trimmed(data, folder)
+    else:
+        assert preprofile(places(io.BytesIO(trimmed(data, folder)), "samples")) == expected
 
 
 def test_other_formats_have_no_trim(tmp_path: Path) -> None:
@@ -121,3 +129,26 @@ def test_other_formats_have_no_trim(tmp_path: Path) -> None:
         fastprof.convert(COMPILER, tmp_path / "a.folded", trim=True)
     log = fastprof.merge([COMPILER, COMPILER], tmp_path / "two.pgo", trim=True)
     assert log.not_representable["cut-callers"] > 400
+
+
+def test_mappings_that_no_call_has_are_left_out(tmp_path: Path) -> None:
+    """Places without a function keep their address, and the mapping with it."""
+    profile = profile_proto.parse(encode([([(5, [("g", 3)]), (4, [("f", 2)])], 7), ([(3, []), (4, [("f", 2)])], 9)]))
+    for k, name in enumerate(["/bin/app", "/lib/libc.so"]):
+        profile.string_table.append(name)
+        profile.mapping.add(id=k + 1, filename=len(profile.string_table) - 1, memory_start=k * 100, memory_limit=100)
+    profile.location[2].mapping_id = 1
+    small = profile_proto.parse(trimmed(bytes(profile.SerializeToString()), tmp_path))
+    assert [small.string_table[one.filename] for one in small.mapping] == ["/bin/app"]
+    assert sorted(sample.value[0] for sample in small.sample) == [7, 9]
+    assert sorted(location.address for location in small.location) == [0, 0, 3]
+
+
+def test_labels_do_not_keep_samples_apart(tmp_path: Path) -> None:
+    profile = profile_proto.parse(
+        encode([([(5, [("g", 3)]), (4, [("f", 2)])], 7), ([(5, [("g", 4)]), (4, [("f", 2)])], 9)])
+    )
+    for k, sample in enumerate(profile.sample):
+        sample.label.add(key=1, num=k + 1)
+    small = profile_proto.parse(trimmed(bytes(profile.SerializeToString()), tmp_path))
+    assert [(list(sample.value), len(sample.label)) for sample in small.sample] == [([16], 0)]

@@ -45,7 +45,7 @@ REPORTED = reported(
         "objects": "function(s) whose object is dropped",
         "parts": ("part, merged with the others", "parts, merged"),
         "payloads": "event payload(s)",
-        "cut-callers": "sample(s) without the callers above (its|their) last call(s) ({--trim})",
+        "cut-callers": "sample(s) of which at most the last call(s) (is|are) kept ({--trim})",
         "samples": "sample(s) ({--table:=}samples writes them)",
         "system-names": "symbol name(s) of (a function|functions)",
         "thread-names": "name(s) of (a thread or process|threads and processes)",
