@@ -35,7 +35,7 @@ help:
 	@echo 'make fuzz-coverage    how much of the C core, file by file, the seeds and build/fuzz/found/ come to, with what only'
 	@echo '                      Python calls and with allocations that fail'
 	@echo 'make tsan             the tests of several cores under ThreadSanitizer'
-	@echo 'make asan             hostile rows, columns and arguments of Python under ASan and UBSan'
+	@echo 'make asan             hostile rows, arguments of Python, programs and branches under ASan and UBSan'
 	@echo 'make bench            the benches'
 	@echo 'make growth           N and 2N of each dimension through every verb: a ratio above 2.7 fails'
 	@echo 'make race             fastprof and its peers on the same files: the table and the chart of README.md'
@@ -205,13 +205,13 @@ tsan: .venv/bin/fastprof
 	LD_PRELOAD=$$($(GCC) -print-file-name=libtsan.so) PYTHONPATH=build/tsan:. setarch -R $(PYTHON) -P -m pytest -q \
 	    -p no:cacheprovider --import-mode=append tests/unit/test_cores.py tests/unit/test_ranges.py
 
-# What objects of Python may do while they are read.
+# What objects of Python may do while they are read, and programs and recordings while profiles for compilers are made.
 asan: .venv/bin/fastprof
 	CC=$(GCC) FASTPROF_SANITIZE=1 $(PYTHON) setup.py -q build --build-lib build/asan
 	LD_PRELOAD="$$($(GCC) -print-file-name=libasan.so) $$($(GCC) -print-file-name=libubsan.so)" PYTHONPATH=build/asan:. \
 	    ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc $(PYTHON) -P -m pytest -q -p no:cacheprovider \
 	    --import-mode=append -m '' tests/unit/test_hostile_rows.py tests/unit/test_hostile_arguments.py \
-	    tests/unit/test_makers.py tests/unit/test_table_inputs.py
+	    tests/unit/test_makers.py tests/unit/test_table_inputs.py tests/unit/test_pgo_hostile.py
 
 # What is Cython.  libFuzzer and ASan are shared libraries here; libFuzzer must come first, or its hooks would be the
 # empty ones of ASan.

@@ -49,9 +49,10 @@ static uint32_t add_function(struct fp_dwarf_functions *f, uint32_t unit, const 
     add_ranges(&f->ranges, f->units, &f->units->items[unit], &e->code, f->n);
     if (f->ranges.n == first) return 0;
     const uint32_t file = e->call_file < UINT32_MAX ? (uint32_t)e->call_file : 0;
-    const uint32_t line = e->call_line < UINT32_MAX ? (uint32_t)e->call_line : 0;
+    const int is_sound = e->call_line < UINT32_MAX && e->call_discriminator <= UINT32_MAX;
+    const uint32_t line = is_sound ? (uint32_t)e->call_line : 0;
     if (parent && e->reference != UINT64_MAX) offset = e->reference;
-    const uint32_t discriminator = e->call_discriminator < UINT32_MAX ? (uint32_t)e->call_discriminator : 0;
+    const uint32_t discriminator = is_sound ? (uint32_t)e->call_discriminator : 0;
     f->items[f->n] =
         (struct fp_dwarf_function){offset, f->ranges.items[first].low, parent, file, line, discriminator, unit};
     return f->n++;

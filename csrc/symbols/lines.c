@@ -242,13 +242,14 @@ struct wanted {
     struct sequence *s;
 };
 
-/* Adds the n-th row.  Line numbers beyond 32 bits come from damage. */
+/* Adds the n-th row.  Line numbers beyond 32 bits come from damage, and so do discriminators, which leave no line. */
 FP_INLINE void add_row(struct fp_dwarf_lines *l, struct machine *m, uint64_t n, const struct wanted w) {
     const uint64_t address = m->address & w.mask;
     if (w.rows) {
         FP_PUSH(l->rows, l->n_rows, l->cap_rows) =
             (struct fp_pairs_item){address, (m->body ? BODY : 0) | m->file << 32 | (m->line & UINT32_MAX)};
         if (FP_UNLIKELY(l->discriminates)) {
+            if (m->discriminator > UINT32_MAX) l->rows[l->n_rows - 1].value &= ~(uint64_t)UINT32_MAX;
             fp_array_room(&l->discriminators, &l->cap_discriminators, l->n_rows, sizeof *l->discriminators);
             l->discriminators[l->n_rows - 1] = (struct fp_pairs_item){address, m->discriminator & UINT32_MAX};
         }

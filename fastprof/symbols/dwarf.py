@@ -12,6 +12,7 @@ from fastprof.core.c_memory import enough, owned
 if TYPE_CHECKING:
     from fastprof.symbols.elf import ElfFile
 
+DEEPEST = 256  # functions of a place; no compiler inlines that deep, and readers of profiles recurse
 _OF_LINES = {lib.FP_DWARF_LINE: "debug_line", lib.FP_DWARF_LINE_STR: "debug_line_str"}
 _OTHERS = {
     lib.FP_DWARF_STR: "debug_str",
@@ -127,10 +128,12 @@ class LineTables:
         return self._frames, int(n[0]) if found else 0
 
     def places(self, address: int) -> tuple[Place, ...]:
-        """The functions at an address with discriminators, innermost first; () if no function is there."""
+        """The functions at an address with discriminators, innermost first; () if no function is there.  Of more than
+        DEEPEST the outermost one, and one without a name."""
         lib.fp_dwarf_lines_discriminate(self._lines)
         frames, n = self._chain(address)
-        return tuple(
+        first = n - 1 if n > DEEPEST else 0
+        found = tuple(
             Place(
                 self._name(frame.function),
                 self._declared(frame.function),
@@ -139,8 +142,9 @@ class LineTables:
                 frame.start,
                 not frame.of_gcc,
             )
-            for frame in (frames[i] for i in range(n))
+            for frame in (frames[i] for i in range(first, n))
         )
+        return (Place("", 0, 0, 0, 0, False), *found) if first else found
 
     def _declared(self, function: int) -> int:
         known = self._declarations.get(function)

@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.symbols.dwarf import DEEPEST
 
 if TYPE_CHECKING:
     from fastprof.symbols.dwarf import Place
 
 Location = tuple[int, int]  # offset, base discriminator
-DEEPEST = 256  # nested levels; no compiler inlines that deep, and readers of profiles recurse
 _MOST = (1 << 63) - 1
 
 
