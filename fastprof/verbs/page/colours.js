@@ -21,6 +21,8 @@ for (const [theme, back, least, most] of [["light", [255, 255, 255], 0.42, 0.92]
     return {rgb, fill: [hexOf(rgb), textOn(rgb)]};
   }));
 
+const MEAN_SHADES = Object.fromEntries(Object.entries(SHADES).map(([theme, hues]) => [theme, hues.map(steps => steps[STEPS >> 1].rgb)]));
+
 // page: {data, nameOf(fn), theme(): "light" or "dark", matches(): by function or null, isMatch(box), change(box): share,
 // own(box): the share of the box's cost that is its own, functions(): of the parts of runs, unless those are functions}
 class Colours {
@@ -130,21 +132,24 @@ class Colours {
   }
   // A run has the mean colour of its boxes.
   mean(box, theme) {
-    const key = `${theme} ${this.version}`;
-    if (box.mean?.key === key) return box.mean.fill;
+    if (box.mean?.theme === theme && box.mean.version === this.version) return box.mean.fill;
     const parts = box.sample || box.many, step = Math.max(1, Math.floor(parts.length / SAMPLES)), fns = box.areFunctions ? null : this.page.functions();
-    const shades = SHADES[theme], {hueTable} = this;
+    const shades = MEAN_SHADES[theme], grey = GREY_RGB[theme], {hueTable} = this;
     let n = 0, red = 0, green = 0, blue = 0;
     for (let at = 0; at < parts.length; at += step, n++) {
-      const fn = fns ? fns[parts[at]] : parts[at], hue = fn === NONE ? -1 : hueTable[fn], rgb = hue < 0 ? GREY_RGB[theme] : shades[hue][STEPS >> 1].rgb;
+      const fn = fns ? fns[parts[at]] : parts[at], hue = fn === NONE ? -1 : hueTable[fn], rgb = hue < 0 ? grey : shades[hue];
       red += rgb[0];
       green += rgb[1];
       blue += rgb[2];
     }
-    const rgb = [red, green, blue].map(c => Math.round(c / n)), number = rgb[0] << 16 | rgb[1] << 8 | rgb[2];
-    if (!this.fills.has(number)) this.fills.set(number, [hexOf(rgb), textOn(rgb)]);
-    box.mean = {key, fill: this.fills.get(number)};
-    return box.mean.fill;
+    const number = Math.round(red / n) << 16 | Math.round(green / n) << 8 | Math.round(blue / n);
+    let fill = this.fills.get(number);
+    if (!fill) {
+      const rgb = [number >> 16, number >> 8 & 255, number & 255];
+      this.fills.set(number, fill = [hexOf(rgb), textOn(rgb)]);
+    }
+    box.mean = {theme, version: this.version, fill};
+    return fill;
   }
   changed(change) {
     const theme = this.page.theme(), strength = Math.min(1, Math.sqrt(Math.abs(change) * 8)), hue = change > 0 ? 4 : 213;

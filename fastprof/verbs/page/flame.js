@@ -26,13 +26,13 @@ class Drawn {
     this.width = box.width;
     this.range = box.range;
     this.at = box.at;
-    this.from = box.from;
     this.x = x;
     this.y = y;
     this.w = w;
     this.h = h;
   }
   get many() { return this.box.many; }
+  get from() { return this.box.from; }
 }
 
 class Flame {

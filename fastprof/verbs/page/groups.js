@@ -109,14 +109,16 @@ class GroupBoxes {
     }
     return found;
   }
-  // What is at or is called by contexts that are too narrow to be seen, a box in each row.
+  // What is too narrow to be seen and its callers or callees, a box in each row.
   addRun(found, x, step, top, id, at, from) {
-    let range;
-    for (let row = top, k = 0, width, before = null; at.length; row += step, k++) {
-      if (from !== before) width = this.weightOf(before = from) / this.whole;
-      range ??= [x, x + width];
-      found.push({x, width, row, id: runId(id * 1024 + k), fn: NONE, many: at, from, range});
-      [at, from] = step < 0 || this.isInverted ? this.callers(at, from) : this.callees(at);
+    if (step < 0 || this.isInverted) {
+      new CallerRun(this, x, step, top, id, at, from).addTo(found);
+      return;
+    }
+    const range = [x, x + this.weightOf(from) / this.whole];
+    for (let row = top, k = 0; at.length; row += step, k++) {
+      found.push({x, width: this.weightOf(from) / this.whole, row, id: runId(id * 1024 + k), fn: NONE, many: at, from, range});
+      [at, from] = this.callees(at);
     }
   }
   cost(box, k) { return (box.from || this.groups[box.id].from).reduce((sum, i) => sum + this.figures[k][i], 0); }
@@ -136,6 +138,62 @@ class GroupBoxes {
     const {of, place} = this.groups[id];
     return of?.one(place + step)?.id ?? -1;
   }
+}
+// Narrow contexts and their callers.  How many callers a context has is its depth, so that one pass finds the boxes of all rows.
+class CallerRun {
+  constructor(boxes, x, step, top, id, at, from) { Object.assign(this, {boxes, x, step, top, id, at, from}); }
+  addTo(found) {
+    const {boxes, x, step, top, id, at, from} = this, {tree: {depth, up, deepest}, weights, whole} = boxes;
+    const sums = boxes.sumsByDepth ??= new Float64Array(deepest + 2), counts = boxes.countsByDepth ??= new Uint32Array(deepest + 2);
+    let most = 0, sum = 0, count = 0;
+    for (let i = 0; i < at.length; i++) {
+      const deep = depth[at[i]];
+      sums[deep] += weights[from[i]];
+      counts[deep]++;
+      if (deep > most) most = deep;
+    }
+    const mine = new Array(most);
+    for (let k = most; k > 0; k--) {  // the outermost callers are those of the deepest
+      sum += sums[k];
+      count += counts[k];
+      sums[k] = counts[k] = 0;
+      mine[k - 1] = new CallerBox(this, x, top + step * (k - 1), sum / whole, runId(id * 1024 + k - 1), count, k - 1);
+    }
+    const range = [x, x + sum / whole], each = Math.ceil(at.length / SAMPLES);
+    for (let i = 0; i < at.length; i += each) for (let node = at[i], k = 0; node && k < most; node -= up[node], k++) mine[k].sample.push(node);
+    for (const box of mine) {
+      box.range = range;
+      if (!box.sample.length) box.sample.push(box.many[0]);
+      found.push(box);
+    }
+  }
+}
+class CallerBox {
+  // place: how many callers away
+  constructor(run, x, row, width, id, count, place) {
+    this.x = x;
+    this.width = width;
+    this.row = row;
+    this.id = id;
+    this.fn = NONE;
+    this.run = run;
+    this.count = count;
+    this.place = place;
+    this.range = null;
+    this.sample = [];
+    this.mean = null;
+    this.known = null;
+  }
+  // The contexts, and those that give the cost.
+  get contexts() {
+    if (!this.known) {
+      this.known = [this.run.at, this.run.from];
+      for (let k = 0; k < this.place; k++) this.known = this.run.boxes.callers(...this.known);
+    }
+    return this.known;
+  }
+  get many() { return this.contexts[0]; }
+  get from() { return this.contexts[1]; }
 }
 // The groups that a group consists of in one direction, the largest first; only those that are looked at are made.
 //

@@ -64,10 +64,11 @@ const begin = async () => {
 
   // ---- colours
 
-  const isDark = () => root.dataset.theme === "dark";
+  let themeShown = "light";
+  const isDark = () => themeShown === "dark";
   const colours = new Colours({
     data, nameOf,
-    theme: () => root.dataset.theme,
+    theme: () => themeShown,
     matches: () => state.matches,
     isMatch: box => box.areFunctions ? box.many.some(fn => state.matches[fn]) : flame.boxes.matches(box, state.matches),
     own: box => box.own ?? flame.boxes.own(box),
@@ -405,14 +406,17 @@ const begin = async () => {
   };
   // Which rows the table has: those with figures, and only matching ones.
   const keeper = () => {
-    const {matches} = state, n = rowCount(), kept = new Uint8Array(n);
-    const figures = shownColumns().flatMap(k => [rowFigures("row self", k), rowFigures("row inclusive", k)]);
-    for (const items of ofThread() ? figures : [...figures, column("row calls 0")])
-      for (let i = Math.min(n, items.length) - 1; i >= 0; i--) if (items[i]) kept[i] = 1;
-    if (matches) for (let i = 0; i < n; i++) if (!matches[i]) kept[i] = 0;
+    const {matches} = state, n = rowCount();
+    const figures = shownColumns().flatMap(k => [rowFigures("row inclusive", k), rowFigures("row self", k)]);
+    if (!ofThread()) figures.push(column("row calls 0"));
     const found = new Uint32Array(n);
     let size = 0;
-    for (let i = 0; i < n; i++) if (kept[i]) found[size++] = i;
+    for (let i = 0; i < n; i++) {
+      if (matches && !matches[i]) continue;
+      let k = 0;
+      while (k < figures.length && !(i < figures[k].length && figures[k][i])) k++;
+      if (k < figures.length) found[size++] = i;
+    }
     return found.subarray(0, size);
   };
 
@@ -530,7 +534,7 @@ const begin = async () => {
   });
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const theme = to => {
-    root.dataset.theme = to;
+    root.dataset.theme = themeShown = to;
     flame.draw();
     if (graph.nodes) drawGraph();
   };

@@ -8,6 +8,10 @@ const prepare = (view, k, n, boxes) => {
   if (tree.n < LARGE) return;
   const parts = (function* () {
     for (let stop = PART; !tree.prepareFigures(k, n, stop); stop += PART) yield;
+    for (const items of Object.values(tree.figuresOf(k, n))) {
+      yield;
+      summary(items, n);
+    }
     yield;
     const [division] = boxes().rootDivisions();
     while (!division.proceed()) yield;

@@ -78,6 +78,10 @@ const answerLine = page => {
   };
   const find = n => {
     const [before, after] = [state.event.old, state.event.new].map(k => k < 0 ? NO_FIGURES : page.rowFigures("row self", k));
+    if (n === 1 && !head.compared) {
+      const [most] = summary(before, Math.min(page.rows(), before.length)).extremes;
+      if (!page.isCycle(most)) return before[most] > 0 ? [most] : [];
+    }
     let least = 0;  // what more costs than is among the largest
     const found = [], rows = Math.min(page.rows(), Math.max(before.length, after.length));
     for (let fn = 0; fn < rows; fn++) {
