@@ -17,6 +17,9 @@ const BOX = `(() => {
 })()`;
 
 const steps = {
+  // In its first idle time a page makes what may be looked at next, in parts of a few milliseconds.  Nobody is at a box as
+  // early as the next step would be, so this has a row of its own.
+  async idle() { await new Promise(done => setTimeout(done, 400)); },
   async hover(page) {
     const [x, y] = await page.value(BOX);
     await mouse(page, x, y, 'mouseMoved');
