@@ -89,9 +89,10 @@ def ended(work: Callable[[], int]) -> int:
     except Exception as error:
         if os.environ.get("FASTPROF_DEBUG") == "1":
             raise
-        from fastprof.core.errors import FastprofError, UsageError
+        from fastprof.cli.text import print_raw, wants_json
+        from fastprof.core.errors import FastprofError, UsageError, printable
 
-        if wants_json():
+        if wants_json(_words):
             from fastprof.cli.failure import error_text
 
             print_raw(error_text(error, _words) + "\n")
@@ -101,29 +102,8 @@ def ended(work: Callable[[], int]) -> int:
             message = f"internal error: {type(error).__name__}: {error} (FASTPROF_DEBUG=1 shows where)"
         elif isinstance(error, OSError) and error.strerror:  # e.g. of a module that cannot be imported
             message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-        print_message(message)
+        print_raw(f"fastprof: {printable(message)}\n")
         return 2 if isinstance(error, UsageError) else 1
-
-
-def wants_json() -> bool:
-    """Whether errors are printed as JSON."""
-    return "--json" in _words[: _words.index("--")] if "--" in _words else "--json" in _words
-
-
-def print_message(message: str) -> None:
-    """Print one line on standard error."""
-    from fastprof.core.errors import printable
-
-    print_raw(f"fastprof: {printable(message)}\n")
-
-
-def print_raw(text: str) -> None:
-    """Print text on standard error unchanged.  A message that cannot be written must not fail the command."""
-    try:
-        sys.stderr.write(text)
-        sys.stderr.flush()
-    except OSError:
-        sys.stderr = open(os.devnull, "w")  # at exit Python would try to write the rest of the buffer, and fail
 
 
 class _Closed(io.TextIOBase):
@@ -212,6 +192,7 @@ def _run(args: list[str]) -> int:
         return int(loaded(f"fastprof.cli.{verb}:run")(plain))
     from fastprof.cli.parser import Parser, meant
 
+    Parser.words = args
     parser = Parser(prog="fastprof", description=_DESCRIPTION, epilog=_EXAMPLES)
     parser.add_argument("--version", action="version", version=f"fastprof {__version__}", help="show the version")
     verbs = parser.add_subparsers(metavar="VERB", title="verbs", prog="fastprof")

@@ -4,9 +4,9 @@ import argparse
 import os
 from collections.abc import Iterable, Iterator
 
-from fastprof.cli import arguments, print_message
+from fastprof.cli import arguments
 from fastprof.cli.as_json import document, json_text, print_json_list
-from fastprof.cli.messages import Steps, print_log
+from fastprof.cli.messages import Steps, print_log, print_message
 from fastprof.cli.parser import Parser, action_of
 from fastprof.cli.text import print_long_table
 from fastprof.core._typing import Any

@@ -10,6 +10,7 @@ from contextlib import contextmanager, redirect_stdout
 from fastprof.cli.messages import Progress
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import UsageError
+from fastprof.core.named_alike import ANY
 from fastprof.core.options import Option, Switch, WordList, Words
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
     Known = Iterable[Option[Any]] | Callable[[], Iterable[Option[Any]]]
 
-# Prefix, in the argument namespace, of -O names that several formats have.
-ANY = "*."
 # Headings of --help for groups of options, in this order.  The groups of formats follow, then _LAST, which includes
 # --help itself.
 _HEADINGS = {

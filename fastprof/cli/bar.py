@@ -4,8 +4,7 @@ import sys
 import time
 from threading import Event, Thread
 
-from fastprof.cli import print_raw
-from fastprof.cli.text import terminal_width
+from fastprof.cli.text import print_raw, terminal_width
 from fastprof.core.errors import printable
 
 _EVERY = 0.1  # minimum time between two drawings, in seconds

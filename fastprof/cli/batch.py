@@ -5,11 +5,11 @@ import os
 import re
 import sys
 
-from fastprof.cli import arguments, print_message, print_raw
+from fastprof.cli import arguments
 from fastprof.cli.as_json import document, json_text
-from fastprof.cli.messages import Steps, print_warnings, print_written
+from fastprof.cli.messages import Steps, print_message, print_warnings, print_written
 from fastprof.cli.parser import Parser, action_of
-from fastprof.cli.text import print_table
+from fastprof.cli.text import print_raw, print_table
 from fastprof.core._typing import Any
 from fastprof.core.errors import printable
 from fastprof.core.messages import counted

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import chain
 
-from fastprof.cli import arguments, print_message
+from fastprof.cli import arguments
 from fastprof.cli.budget import Answer, print_answer, refuse_output
-from fastprof.cli.messages import exit_code, print_log, print_problems, target_name
+from fastprof.cli.messages import exit_code, print_log, print_message, print_problems, target_name
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import Screen, markdown_text, print_csv, print_rest, print_table, shortened_by, text_of
 from fastprof.core._typing import TYPE_CHECKING, Any

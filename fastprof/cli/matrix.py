@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from fastprof.cli.messages import inputs_text
-from fastprof.cli.text import Screen, percent, print_csv, print_rest, print_table, short_names
-from fastprof.cli.top import with_other_values
+from fastprof.cli.text import Screen, first_line, percent, print_csv, print_rest, print_table, short_names
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Format
 from fastprof.core.figures import Scale
@@ -54,7 +53,7 @@ def _print_csv(found: Matrix) -> None:
 
 def print_text(top: Top, found: Matrix, screen: Screen) -> None:
     what = f"{counted(found.n_rows, 'function')} by {counted(len(found.columns), 'value')} of {found.key}"
-    screen.print(with_other_values(f"{inputs_text(top.inputs)}: {what}", top, screen))
+    screen.print(first_line(f"{inputs_text(top.inputs)}: {what}", top.other_values, screen))
     columns = found.columns[:_MOST_COLUMNS]
     if columns:
         screen.print()

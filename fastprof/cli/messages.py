@@ -7,9 +7,10 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from fastprof.cli import print_message, print_raw
+from fastprof.cli.text import print_raw
 from fastprof.core import lazy_re as re
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.errors import printable
 from fastprof.core.log import Log, percent
 from fastprof.core.messages import counted
 from fastprof.core.streams import Closing
@@ -65,6 +66,11 @@ class Steps(Closing):
     def close(self) -> None:
         if self._bar is not None:
             self._bar.close()
+
+
+def print_message(message: str) -> None:
+    """Print one line on standard error."""
+    print_raw(f"fastprof: {printable(message)}\n")
 
 
 def inputs_text(names: Sequence[str]) -> str:

@@ -2,10 +2,9 @@
 
 import argparse
 
-from fastprof.cli.arguments import ANY
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
-from fastprof.core.named_alike import accepting, ambiguous, named
+from fastprof.core.named_alike import ANY, accepting, ambiguous, named
 from fastprof.core.options import Option, Switch
 
 

@@ -11,9 +11,9 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from fastprof.cli.text import terminal_width
+from fastprof.cli.text import print_raw, terminal_width, wants_json
 from fastprof.core._typing import Any, NoReturn
 from fastprof.core.errors import printable
 from fastprof.core.messages import did_you_mean, nearest
@@ -35,6 +35,8 @@ vars(argparse)["_"] = lambda text: text  # may be None, which `str` would print
 
 class Parser(argparse.ArgumentParser):
     """A parser whose options are never abbreviated, so that scripts keep working when options are added."""
+
+    words: Sequence[str] = ()  # of the command line
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given, allow_abbrev=False, add_help=False)
@@ -105,9 +107,7 @@ class Parser(argparse.ArgumentParser):
             message = f"{found[1]}: {found[2]!r} is not one of {', '.join(known)}{did_you_mean(found[2], known)}"
         if found := re.match(r"the following arguments are required: (.*)", message):
             message = self._missing(re.split(",? ", found[1]))
-        from fastprof.cli import print_raw, wants_json
-
-        if wants_json():
+        if wants_json(self.words):
             from fastprof.cli.failure import usage_text
 
             print_raw(usage_text(message, f"`{self.prog} --help` shows the options") + "\n")

@@ -35,6 +35,20 @@ _BLOCK = 500  # rows of a long table that are printed together
 _WIDEST = 1000  # A longer cell overflows its column: a name of a megabyte must not widen every row.
 
 
+def wants_json(words: Sequence[str]) -> bool:
+    """Whether a command line asks for errors as JSON."""
+    return "--json" in words[: words.index("--")] if "--" in words else "--json" in words
+
+
+def print_raw(text: str) -> None:
+    """Print text on standard error unchanged.  A message that cannot be written must not fail the command."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        sys.stderr = open(os.devnull, "w")  # at exit Python would try to write the rest of the buffer, and fail
+
+
 def terminal_width(fd: int = 1) -> int | None:
     """The width from COLUMNS, or of the terminal on standard output or another file; None if there is none."""
     try:
@@ -139,6 +153,17 @@ def text_of(print_to: Callable[[Screen], None]) -> str:
     file = StringIO()
     print_to(Screen(IN_A_PIPE, file=file))
     return file.getvalue().rstrip("\n")
+
+
+def first_line(line: str, others: Sequence[str], screen: Screen) -> str:
+    """The line with `others`, other value types that --value shows, as many as the screen has room for."""
+    whole = printable(line)
+    for n in range(len(others), 0, -1):
+        *first, last = others[:n] if n == len(others) else [*others[:n], f"{len(others) - n:,} more"]
+        whole = printable(f"{line}; --value shows {' or '.join(filter(None, (', '.join(first), last)))}")
+        if screen.width is None or len(whole) <= screen.width:
+            break
+    return whole
 
 
 def print_rest(n: int, screen: Screen, note: str = "") -> None:

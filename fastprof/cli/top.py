@@ -9,10 +9,10 @@ from itertools import chain
 from fastprof import formats
 from fastprof.cli import arguments
 from fastprof.cli.messages import exit_code, inputs_text, print_problems
-from fastprof.cli.text import Screen, percent, print_csv, print_rest, print_table, shortened_by, text_of
+from fastprof.cli.text import Screen, first_line, percent, print_csv, print_rest, print_table, shortened_by, text_of
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Format
-from fastprof.core.errors import UsageError, printable
+from fastprof.core.errors import UsageError
 from fastprof.core.figures import UNITS, Scale
 from fastprof.core.function_names import Place, marks
 from fastprof.core.messages import counted
@@ -217,25 +217,14 @@ def text(found: Top) -> str:
     return text_of(partial(_print_text, _shortened(found), tree))
 
 
-def with_other_values(line: str, top: Top, screen: Screen) -> str:
-    """The first line with the other value types that --value shows, as many as the screen has room for."""
-    names = top.other_values
-    whole = printable(line)
-    for n in range(len(names), 0, -1):
-        *first, last = names[:n] if n == len(names) else [*names[:n], f"{len(names) - n:,} more"]
-        whole = printable(f"{line}; --value shows {' or '.join(filter(None, (', '.join(first), last)))}")
-        if screen.width is None or len(whole) <= screen.width:
-            break
-    return whole
-
-
 def _print_text(found: Top, tree: bool, screen: Screen) -> None:
     total, name = Scale.of(found.total, _unit(found.value)), found.value.name
     words = [total(found.total), total.unit, "" if name in UNITS or (name == "time" and total.unit) else name, "in"]
     words.append(counted(found.n_rows - found.n_cycles, _noun(found.by), _PLURALS.get(found.by, "")))
     if found.n_cycles:
         words.append(f"and {counted(found.n_cycles, 'cycle')}")
-    screen.print(with_other_values(f"{inputs_text(found.inputs)}: {' '.join(filter(None, words))}", found, screen))
+    line = f"{inputs_text(found.inputs)}: {' '.join(filter(None, words))}"
+    screen.print(first_line(line, found.other_values, screen))
     if found.rows:
         screen.print()
         (_print_tree if tree else _print_rows)(found, screen)

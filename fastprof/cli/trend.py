@@ -8,9 +8,9 @@ from contextlib import suppress
 from itertools import chain
 
 from fastprof import formats
-from fastprof.cli import arguments, print_message
+from fastprof.cli import arguments
 from fastprof.cli.budget import Answer, print_answer, refuse_output
-from fastprof.cli.messages import exit_code, inputs_text, print_problems
+from fastprof.cli.messages import exit_code, inputs_text, print_message, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import Screen, cut, markdown_text, print_csv, print_rest, print_table, shortened_by, text_of
 from fastprof.core._typing import TYPE_CHECKING, Any
@@ -20,7 +20,8 @@ from fastprof.core.messages import counted
 from fastprof.core.options import checked
 from fastprof.verbs.reads import Reads
 from fastprof.verbs.trend import LABELS_OF_INPUTS, options, trend
-from fastprof.verbs.trend.result import Finding, Trend, figure_of, fitted, percent, sparkline, sure, with_
+from fastprof.verbs.trend.result import Finding, Trend
+from fastprof.verbs.trend.texts import figure_of, fitted, percent, sparkline, sure, with_
 
 if TYPE_CHECKING:
     from fastprof.verbs.trend.page import Compared

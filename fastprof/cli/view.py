@@ -4,8 +4,8 @@ import argparse
 import webbrowser
 from pathlib import Path
 
-from fastprof.cli import arguments, print_message
-from fastprof.cli.messages import Progress, exit_code, print_problems
+from fastprof.cli import arguments
+from fastprof.cli.messages import Progress, exit_code, print_message, print_problems
 from fastprof.cli.parser import Parser
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError

@@ -12,6 +12,8 @@ from fastprof.core.messages import nearest
 if TYPE_CHECKING:
     from fastprof.core.options import Option
 
+ANY = "*."  # begins the key of a name that several formats have, in arguments that are not yet those of one of them
+
 
 def accepting(
     options: Sequence[Option[Any]], value_of: Callable[[Option[Any]], Any]

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from fastprof.core import lazy_re as re
 from fastprof.core._typing import Any, NamedTuple
-from fastprof.core.options import UINT64
 
+_LAST = (1 << 64) - 1  # time
 _UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
 _TIME = re.compile(r"(@?)([0-9]{1,20})(?:\.([0-9]{1,12}))?(%|ns|us|ms|s|min)?", re.ASCII)
 
@@ -69,7 +69,7 @@ def _time(text: str) -> Time | None:
         raise ValueError
     at, whole, fraction, unit = found[1], found[2], found[3] or "", found[4] or ""
     time = Time(bool(at) or not unit, int(whole + fraction), len(fraction), unit)
-    if (unit == "%" and (at or time.size > 100 * 10**12)) or (not unit and (fraction or time.digits > UINT64)):
+    if (unit == "%" and (at or time.size > 100 * 10**12)) or (not unit and (fraction or time.digits > _LAST)):
         raise ValueError
     return time
 
@@ -86,7 +86,7 @@ def as_numbers(text: str) -> tuple[int, int] | None:
     first, last = parse(text)
     if any(time and (time.unit or not time.recorded) for time in (first, last)):
         return None
-    return first.digits if first else 0, last.digits if last else UINT64
+    return first.digits if first else 0, last.digits if last else _LAST
 
 
 def needs_clock(text: str) -> bool:
@@ -101,8 +101,8 @@ def resolved(text: str, span: Span) -> tuple[int, int]:
     first, last = parse(text)
     # the first tick that is not before A, the last one that is not after B
     return (
-        min(-_place(first, span, -1) if first else 0, UINT64),
-        min(_place(last, span, 1) if last else UINT64, UINT64),
+        min(-_place(first, span, -1) if first else 0, _LAST),
+        min(_place(last, span, 1) if last else _LAST, _LAST),
     )
 
 

@@ -252,14 +252,16 @@ class Names(NamedTuple):
 @cache
 def names_in(path: Path) -> Names:
     tree = ast.parse(path.read_text())
-    top = {id(node) for node in tree.body}
+    checks = [node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    typed = {id(node) for check in checks for statement in check.body for node in ast.walk(statement)}
     found = Names([], [], [])
     for node in ast.walk(tree):
+        runs = id(node) not in typed
         if isinstance(node, ast.Import):
-            found.imports.extend((a.name[9:], id(node) in top) for a in node.names if a.name.startswith("fastprof."))
+            found.imports.extend((a.name[9:], runs) for a in node.names if a.name.startswith("fastprof."))
         elif isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == "fastprof":
             module = node.module.removeprefix("fastprof").lstrip(".")
-            found.imports.extend((f"{module}.{a.name}" if module else a.name, id(node) in top) for a in node.names)
+            found.imports.extend((f"{module}.{a.name}" if module else a.name, runs) for a in node.names)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             found.texts.append((node.value, node.lineno))
         elif isinstance(node, ast.Attribute):
@@ -268,7 +270,7 @@ def names_in(path: Path) -> Names:
 
 
 def imports(path: Path) -> list[tuple[str, bool]]:
-    """fastprof modules that a file imports, without the leading `fastprof.`, and whether it does so at its top."""
+    """fastprof modules that a file imports, without the leading `fastprof.`, and whether as it runs: not for types."""
     if path.suffix == ".py":
         return names_in(path).imports
     found = re.findall(r"^\s*from fastprof(?:\.([\w.]+))? c?import (\w+)", path.read_text(), re.MULTILINE)
@@ -342,15 +344,17 @@ def assert_no_circle(edges: dict[str, set[str]]) -> None:
 
 
 def test_no_cycle_of_files() -> None:
-    """The imports of a file's top level never lead back to it."""
-    files = {module_of(p): p for p in PY_SOURCES if p.suffix == ".py"}
+    """The imports of a file, also those in its functions, never lead back to it.  core/_c.py only stands in for a
+    module that is not compiled; methods of a Profile call verbs, which may open others."""
+    files = {module_of(p): p for p in PY_SOURCES if p.suffix == ".py" and module_of(p) != "core._c"}
     edges: dict[str, set[str]] = {}
     for name, path in files.items():
         found = set()
-        for imported, at_top in imports(path):
-            if at_top:
+        for imported, runs in imports(path):
+            if runs:
                 found.add(imported if imported in files else imported.rpartition(".")[0])
         edges[name] = (found & files.keys()) - {name}
+    edges["verbs.profile"].remove("verbs.sql")
     for p in C_FILES:
         edges.setdefault(str(p.relative_to(REPO / "csrc").with_suffix("")), set())
     for file, included in includes():

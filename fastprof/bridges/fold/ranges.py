@@ -16,11 +16,13 @@ from collections import deque
 from contextlib import ExitStack
 from functools import partial
 
-from fastprof.bridges.fold.arc_runs import ArcRuns
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Pointer, Pull, fp_arc_sums
+from fastprof.core._typing import TYPE_CHECKING, Pointer, Pull, fp_arc_sums
 from fastprof.core.c_memory import owned
 from fastprof.core.workers import Workers
+
+if TYPE_CHECKING:
+    from fastprof.bridges.fold.arc_runs import ArcRuns
 
 Key = tuple[int, int]
 # For each run, the offset and length to read; from the first key on, before the second.

@@ -18,13 +18,16 @@ from functools import partial
 
 from fastprof.core import workers
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Pointer, fp_feed, fp_shares, fp_xray
+from fastprof.core._typing import TYPE_CHECKING, Pointer, fp_feed, fp_shares, fp_xray
 from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import CAPACITY, Encoded, decode, finish, last
 from fastprof.core.errors import check
 from fastprof.core.model import Batch
+from fastprof.core.options import UINT64
 from fastprof.core.spill import not_cleared
-from fastprof.formats.xray.read import ALL, XRayReader
+
+if TYPE_CHECKING:
+    from fastprof.formats.xray.read import XRayReader
 
 # Bytes of a piece.  Larger pieces wake threads less often.  The reading thread decodes buffers that exceed a piece.
 _BYTES = 2 << 20
@@ -44,7 +47,7 @@ def read_in_pieces(reader: XRayReader, capacity: int | None) -> Iterator[Batch]:
     x, batch = reader.x, Batch("timeline", capacity or CAPACITY["timeline"])
     offset, nbytes = ffi.new("uint64_t *"), ffi.new("uint64_t *")
     several = lib.fp_xray_has_threads(x)
-    most = _FIRST if several else ALL
+    most = _FIRST if several else UINT64
     while lib.fp_xray_range(x, most, offset, nbytes):
         n_known = len(reader.functions)
         yield from decode(reader, batch, offset[0], nbytes[0])

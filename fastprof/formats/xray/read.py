@@ -11,7 +11,7 @@ from fastprof.core.errors import check
 from fastprof.core.messages import counted
 from fastprof.core.model import Batch, Part, ValueType
 from fastprof.core.native import NativeReader
-from fastprof.core.options import LENIENT, Options
+from fastprof.core.options import LENIENT, UINT64, Options
 from fastprof.formats.xray import PROGRAM
 from fastprof.formats.xray.reported import REPORTED
 from fastprof.symbols import DEMANGLE, SYMBOLS
@@ -30,7 +30,6 @@ _MODES = {
 # so small that seeking costs more than reading.
 _INDEX_WINDOW = 1024
 _DENSE_WINDOW = 16 * 1024
-ALL = (1 << 64) - 1  # bytes of a range: all that follow
 # The first rows: their functions are compared with the sleds of the map.  At most workers.FEW_ROWS.
 _CHECKED_ROWS = 1 << 18
 
@@ -124,7 +123,7 @@ class XRayReader(NativeReader):
     def _fdr_ranges(self) -> Iterator[tuple[int, int | None]]:
         """The buffers in time order.  In lenient mode each is a separate range, so that damage ends with it."""
         offset, nbytes = ffi.new("uint64_t *"), ffi.new("uint64_t *")
-        most = 0 if self.options[LENIENT] else ALL
+        most = 0 if self.options[LENIENT] else UINT64
         while lib.fp_xray_range(self.x, most, offset, nbytes):
             yield offset[0], nbytes[0]
 

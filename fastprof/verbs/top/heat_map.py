@@ -1,12 +1,17 @@
 """A matrix as a heat map: a page without scripts."""
 
+from __future__ import annotations
+
 from html import escape
 
+from fastprof.core._typing import TYPE_CHECKING
 from fastprof.core.errors import printable
 from fastprof.core.html import STYLE
 from fastprof.core.messages import counted
-from fastprof.verbs.top import Top
-from fastprof.verbs.top.matrix import Matrix, Row
+
+if TYPE_CHECKING:
+    from fastprof.verbs.top import Top
+    from fastprof.verbs.top.matrix import Matrix, Row
 
 _LONGEST = 120  # characters of a name
 _ABOVE, _BELOW = "220 50 30", "40 110 220"  # red, blue

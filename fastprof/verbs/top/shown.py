@@ -1,14 +1,18 @@
 """A result of `top` as columns, as an Arrow stream, and as HTML for notebooks."""
 
+from __future__ import annotations
+
 import os
 
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.arrow_column import stream_of
 from fastprof.core.figures import of_value
 from fastprof.core.html import figures, frame, notes, table
 from fastprof.verbs.function_costs import Durations
-from fastprof.verbs.top import Top
 from fastprof.verbs.top.matrix import Row
+
+if TYPE_CHECKING:
+    from fastprof.verbs.top import Top
 
 _COSTS = ("self", "inclusive")
 _FIGURES = ("self", "self_share", "cumulated_share", "inclusive", "inclusive_share", "calls")

@@ -1,16 +1,21 @@
 """The findings of a trend as a page without scripts of its own: a chart each, the profiles before and after compared,
 and a heat map of functions over time."""
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Callable, Sequence
 from html import escape
 from itertools import pairwise
 from math import log2
 
-from fastprof.core._typing import NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.errors import printable
-from fastprof.verbs.trend.result import Finding, Point, Trend, figure_of, first_of, fitted, percent, sure
 from fastprof.verbs.trend.series import mean_of
+from fastprof.verbs.trend.texts import figure_of, first_of, fitted, percent, sure
+
+if TYPE_CHECKING:
+    from fastprof.verbs.trend.result import Finding, Point, Trend
 
 _LONGEST = 160  # characters of a name
 _PATH = 240  # of a call path

@@ -11,10 +11,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 
 from fastprof.bridges.rows.as_table import CAPACITY, Rows
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.arrow_column import Decoder
 from fastprof.verbs.cells import Columns
-from fastprof.verbs.trend.result import Line, Point
+
+if TYPE_CHECKING:
+    from fastprof.verbs.trend.result import Line, Point
 
 
 class SeriesTable:
