@@ -64,12 +64,17 @@ struct fp_archive_time_enc;
 struct fp_archive_time_enc *fp_archive_time_enc_new(void);
 void fp_archive_time_enc_free(struct fp_archive_time_enc *w);
 
-/* Encodes n times into three streams.  Row i is of thread[i] < n_threads.  key[i]
- * is its context: either below n_keys, which uses the key's own tables if it gets
- * any and pool key % 4 otherwise, or FP_TIME_NO_FUNCTION + the pool to use. */
-void fp_archive_time_encode(struct fp_archive_time_enc *w, const uint64_t *time, const uint32_t *key,
-                            const uint32_t *thread, uint32_t n, uint32_t n_keys, uint32_t n_threads,
-                            struct fp_buf *tables, struct fp_buf *words, struct fp_buf *bits);
+/* Row i is of thread[i] < n_threads.  key[i] is its context: either below n_keys, which uses the key's own tables if it
+ * gets any and pool key % 4 otherwise, or FP_TIME_NO_FUNCTION + the pool to use. */
+struct fp_archive_times {
+    const uint64_t *time;
+    const uint32_t *key, *thread;
+    uint32_t n, n_keys, n_threads;
+};
+
+/* Encodes times into three streams. */
+void fp_archive_time_encode(struct fp_archive_time_enc *w, const struct fp_archive_times *rows, struct fp_buf *tables,
+                            struct fp_buf *words, struct fp_buf *bits);
 
 struct fp_archive_time_dec;
 struct fp_archive_time_dec *fp_archive_time_dec_new(void);

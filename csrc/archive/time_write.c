@@ -69,18 +69,19 @@ struct steps {
 };
 enum { SAMPLED = 16384 };
 
-static void count_steps(struct steps *t, const uint64_t *time, const uint32_t *thread, uint32_t n) {
+static void count_steps(struct steps *t, const struct fp_archive_times *rows) {
+    const struct fp_archive_times r = *rows; /* unlike `rows`, writing to `t` cannot change it */
     memset(t, 0, sizeof *t);
-    for (uint32_t i = 1; i < n; i++) {
+    for (uint32_t i = 1; i < r.n; i++) {
         if (i == SAMPLED) memcpy(t->sampled, t->count, sizeof t->sampled);
-        if (thread[i] != thread[i - 1]) continue;
-        const uint64_t d = time[i] - time[i - 1];
+        if (r.thread[i] != r.thread[i - 1]) continue;
+        const uint64_t d = r.time[i] - r.time[i - 1];
         if (FP_LIKELY(d < SHORT))
             t->count[d]++;
         else
             t->longer++;
     }
-    if (n <= SAMPLED) memcpy(t->sampled, t->count, sizeof t->sampled);
+    if (r.n <= SAMPLED) memcpy(t->sampled, t->count, sizeof t->sampled);
 }
 
 /* Whether nine in ten short steps are multiples of q, give or take 1. */
@@ -257,10 +258,20 @@ static inline uint64_t steps_in(uint64_t d, uint32_t frac, uint64_t q, uint64_t 
     return far < 0 ? UINT64_MAX : (uint64_t)((fp_u128)far / q);
 }
 
+/* The clock of a chunk's times. */
+struct clock {
+    uint64_t q; /* its step, and whether times jitter about multiples of it: find_step */
+    int jitter;
+    uint64_t limits[2]; /* of short and medium steps: find_limits */
+};
+
 /* The steps of all rows, their jitter, and the raw bits of both. */
-static void symbolize(struct fp_archive_time_enc *w, const uint64_t *time, const uint32_t *key, const uint32_t *thread,
-                      uint32_t n, struct fp_archive_time_at *at, uint64_t q, int jitter, const uint64_t *limits,
+static void symbolize(struct fp_archive_time_enc *w, const struct fp_archive_times *rows, const struct clock *clock,
                       struct bit_out *bits) {
+    const uint64_t *time = rows->time, *limits = clock->limits, q = clock->q;
+    const uint32_t *key = rows->key, *thread = rows->thread, n = rows->n;
+    const int jitter = clock->jitter;
+    struct fp_archive_time_at *at = fp_scratch((size_t)rows->n_threads + 1, sizeof *at);
     const uint64_t whole = q >> 32, inverse = (uint64_t)(((fp_u128)1 << 95) / q);
     struct fp_archive_time_at a = {time[0], 1u << 31, 1, 0, 1}; /* of the thread; a new one starts where the last is */
     for (uint32_t i = 0; i < n; i++) {
@@ -296,11 +307,12 @@ static void symbolize(struct fp_archive_time_enc *w, const uint64_t *time, const
         w->cell_of[i] = count_row(w, i, key[i], a.history << 9 | symbol);
         a.history = a.history % 9 * 3 + fp_archive_time_class(symbol, limits);
     }
+    fp_scratch_free(at);
 }
 
 /* Finds two symbols as limits, so that a third of the steps each are short, medium and long. */
-static void find_limits(const struct steps *t, const uint64_t *time, const uint32_t *thread, uint64_t q,
-                        uint64_t *limits) {
+static void find_limits(const struct steps *t, const struct fp_archive_times *rows, struct clock *clock) {
+    const uint64_t q = clock->q;
     uint32_t hist[256] = {0}, all = t->longer;
     unsigned n_bits;
     for (uint64_t d = 0; d < SHORT; d++) {
@@ -309,18 +321,18 @@ static void find_limits(const struct steps *t, const uint64_t *time, const uint3
         all += t->count[d];
     }
     for (uint32_t i = 1, left = t->longer; left; i++) {
-        const uint64_t d = time[i] - time[i - 1];
-        if (thread[i] != thread[i - 1] || d < SHORT) continue;
+        const uint64_t d = rows->time[i] - rows->time[i - 1];
+        if (rows->thread[i] != rows->thread[i - 1] || d < SHORT) continue;
         const uint32_t s = symbol_of(((d << 16) + (q >> 17)) / (q >> 16), &n_bits);
         hist[s < 255 ? s : 255]++;
         left--;
     }
     uint32_t sum = hist[0], s = 0;
     while (s < 255 && sum < all / 3) sum += hist[++s];
-    limits[0] = s;
+    clock->limits[0] = s;
     if (s < 255) sum += hist[++s];
     while (s < 255 && sum < all / 3 * 2) sum += hist[++s];
-    limits[1] = s;
+    clock->limits[1] = s;
 }
 
 struct choice {
@@ -492,30 +504,6 @@ static void write_tables(struct fp_archive_time_enc *w, int jitter, struct fp_bu
         w->sorted[i] = w->places[(size_t)w->cells[i].table * FP_TIME_SYMBOLS + symbol_in(&w->cells[i])];
 }
 
-static void encode(struct fp_archive_time_enc *w, const uint64_t *time, const uint32_t *key, const uint32_t *thread,
-                   uint32_t n, uint32_t n_keys, struct fp_archive_time_at *at, struct fp_buf *tables,
-                   struct fp_buf *words, struct fp_buf *bits) {
-    int jitter;
-    count_steps(&w->steps, time, thread, n);
-    uint64_t q = find_step(&w->steps, time, n, &jitter), limits[2];
-    find_limits(&w->steps, time, thread, q, limits);
-    fp_buf_varint(tables, time[0]);
-    fp_buf_varint(tables, q);
-    fp_buf_byte(tables, (uint8_t)jitter);
-    fp_buf_varint(tables, limits[0]);
-    fp_buf_varint(tables, limits[1]);
-    struct bit_out raw = {bits, 0, 0};
-    symbolize(w, time, key, thread, n, at, q, jitter, limits, &raw);
-    if (w->is_single) w->n_cells = n; /* count_row did not count */
-    bits_flush(&raw);
-    if (raw.n) fp_buf_byte(bits, (uint8_t)raw.acc);
-    use_pools(w);
-    choose(w, 0, n, n_keys, FP_TIME_TABLES / 2, tables);
-    choose(w, 1, n, N_HASHED, FP_TIME_TABLES / 2, tables);
-    write_tables(w, jitter, tables);
-    emit(w, n, words);
-}
-
 struct fp_archive_time_enc *fp_archive_time_enc_new(void) {
     return calloc(1, sizeof(struct fp_archive_time_enc));
 }
@@ -541,12 +529,28 @@ static void begin(struct fp_archive_time_enc *w, uint32_t n, uint32_t n_keys) {
     memset(w->jitter_hist, 0, sizeof w->jitter_hist);
 }
 
-void fp_archive_time_encode(struct fp_archive_time_enc *w, const uint64_t *time, const uint32_t *key,
-                            const uint32_t *thread, uint32_t n, uint32_t n_keys, uint32_t n_threads,
-                            struct fp_buf *tables, struct fp_buf *words, struct fp_buf *bits) {
+void fp_archive_time_encode(struct fp_archive_time_enc *w, const struct fp_archive_times *rows, struct fp_buf *tables,
+                            struct fp_buf *words, struct fp_buf *bits) {
+    const uint32_t n = rows->n;
+    struct clock clock;
     if (!n) return;
-    struct fp_archive_time_at *at = fp_scratch((size_t)n_threads + 1, sizeof *at);
-    begin(w, n, n_keys);
-    encode(w, time, key, thread, n, n_keys, at, tables, words, bits);
-    fp_scratch_free(at);
+    begin(w, n, rows->n_keys);
+    count_steps(&w->steps, rows);
+    clock.q = find_step(&w->steps, rows->time, n, &clock.jitter);
+    find_limits(&w->steps, rows, &clock);
+    fp_buf_varint(tables, rows->time[0]);
+    fp_buf_varint(tables, clock.q);
+    fp_buf_byte(tables, (uint8_t)clock.jitter);
+    fp_buf_varint(tables, clock.limits[0]);
+    fp_buf_varint(tables, clock.limits[1]);
+    struct bit_out raw = {bits, 0, 0};
+    symbolize(w, rows, &clock, &raw);
+    if (w->is_single) w->n_cells = n; /* count_row did not count */
+    bits_flush(&raw);
+    if (raw.n) fp_buf_byte(bits, (uint8_t)raw.acc);
+    use_pools(w);
+    choose(w, 0, n, rows->n_keys, FP_TIME_TABLES / 2, tables);
+    choose(w, 1, n, N_HASHED, FP_TIME_TABLES / 2, tables);
+    write_tables(w, clock.jitter, tables);
+    emit(w, n, words);
 }

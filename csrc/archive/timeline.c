@@ -295,8 +295,9 @@ int fp_archive_timeline_flush(struct fp_archive_encoder *e) {
     struct fp_archive_timeline *s = e->timeline;
     end_run(e);
     if (!s->written) s->written = fp_have(fp_archive_time_enc_new());
-    fp_archive_time_encode(s->written, s->time, s->key, s->row_thread, e->pub.rows, s->n_functions * 4, s->n_threads,
-                           &e->streams[S_TABLES], &e->streams[S_WORDS], &e->streams[S_BITS]);
+    const struct fp_archive_times rows = {s->time,     s->key, s->row_thread, e->pub.rows, s->n_functions * 4,
+                                          s->n_threads};
+    fp_archive_time_encode(s->written, &rows, &e->streams[S_TABLES], &e->streams[S_WORDS], &e->streams[S_BITS]);
     restart(s);
     return 0;
 }
