@@ -295,26 +295,29 @@ static int take_samples(struct fp_perf_reader *r, struct fp_window *in) {
     return 0;
 }
 
+/* Passes over the bytes of a trace, or of all that is lost.  NEXT, FP_MORE, FP_DONE or an error. */
+static int pass_over(struct fp_perf_reader *r, struct fp_window *in, struct fp_err *err) {
+    const size_t left = in->n - in->pos, n = r->feed.lost || r->feed.skip > left ? left : (size_t)r->feed.skip;
+    in->pos += n;
+    if (r->feed.lost) {
+        r->counts.lost_bytes += n;
+    } else {
+        r->feed.skip -= n;
+        r->counts.bytes += n;
+    }
+    if (n) return NEXT;
+    if (!in->eof) return FP_MORE;
+    if (!r->feed.skip) return FP_DONE;
+    const int status = lose_rest(r, in, FP_E_TRUNCATED, "the input ends inside a trace", 0, err);
+    r->feed.skip = 0;
+    return status;
+}
+
 /* The next record in the window: NEXT, FP_MORE, FP_DONE at the end of the range, or as one_record. */
 static int outer_record(struct fp_perf_reader *r, struct fp_window *in, struct fp_err *err) {
     const uint8_t *p = in->p + in->pos;
     const size_t left = in->n - in->pos;
-    if (r->feed.skip || r->feed.lost) {
-        const size_t n = r->feed.lost || r->feed.skip > left ? left : (size_t)r->feed.skip;
-        in->pos += n;
-        if (r->feed.lost) {
-            r->counts.lost_bytes += n;
-        } else {
-            r->feed.skip -= n;
-            r->counts.bytes += n;
-        }
-        if (n) return NEXT;
-        if (!in->eof) return FP_MORE;
-        if (!r->feed.skip) return FP_DONE;
-        const int status = lose_rest(r, in, FP_E_TRUNCATED, "the input ends inside a trace", 0, err);
-        r->feed.skip = 0;
-        return status;
-    }
+    if (r->feed.skip || r->feed.lost) return pass_over(r, in, err);
     if (!left && in->eof) {
         if (r->inner.n == r->inner.pos) return FP_DONE;
         r->counts.lost_bytes += r->inner.n - r->inner.pos;
