@@ -168,7 +168,7 @@ FP_WIDE_TARGET FP_INLINE uint8_t *put_fours(__m512i d, unsigned n, uint8_t *p) {
     return p + __builtin_popcountll(written);
 }
 
-/* The same for eight numbers below 10^7. */
+/* Writes the first n of eight numbers below 10^7, as put_fours does smaller ones. */
 FP_WIDE_TARGET static uint8_t *put_eights(__m256i lanes, unsigned n, uint8_t *p) {
     /* the steps of fp_eight_digits */
     const __m512i v = _mm512_cvtepu32_epi64(lanes);

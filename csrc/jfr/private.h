@@ -202,7 +202,7 @@ enum fp_jfr_code {
     FP_JFR_OP_ARRAY_VARINTS, /* a count; skip that many times n varints */
     FP_JFR_OP_ARRAY_BYTES,
     FP_JFR_OP_ARRAY, /* a count; the following n operations that many times */
-    /* into `slot` */
+    /* these read a value into `slot` */
     FP_JFR_OP_GET_INT, /* a signed number, `width` bytes if not compressed */
     FP_JFR_OP_GET_CHAR,
     FP_JFR_OP_GET_BYTE,

@@ -46,7 +46,7 @@ enum fp_otlp_layout { FP_OTLP_UNDECIDED = 0, FP_OTLP_1_8 = 1, FP_OTLP_1_9 = 2, F
 
 struct fp_otlp_stats {
     uint64_t samples, profiles, resources;
-    /* Their value is 0. */
+    /* They get the value 0. */
     uint64_t FP_COUNT(no_observation, "samples-without-observation", repairs,
                       "sample(s) with neither values nor timestamps");
     uint64_t FP_COUNT(no_zero_entry, "tables-without-zero-entry", repairs,
@@ -133,7 +133,7 @@ struct fp_otlp_base {
     uint32_t chain, pid, tid;
 };
 
-/* Of the current message. */
+/* What the current message holds. */
 struct fp_otlp_contents {
     struct fp_otlp_attribute *attributes; /* the table */
     struct fp_otlp_attribute *own;        /* of resources and scopes */

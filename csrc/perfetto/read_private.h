@@ -353,7 +353,7 @@ int64_t *fp_perfetto_heap_row(struct fp_perfetto_read *r, const uint32_t *key);
 int fp_perfetto_graph(struct fp_perfetto_read *r, const struct fp_perfetto_packet *k);
 /* Ends the dumps that are not complete. */
 int fp_perfetto_end_graphs(struct fp_perfetto_read *r);
-/* Before the sequences are freed. */
+/* Frees all dumps; to be called before the sequences are freed. */
 void fp_perfetto_graphs_free(struct fp_perfetto_read *r);
 int fp_perfetto_heap_rows(struct fp_perfetto_read *r, struct fp_batch *out);
 

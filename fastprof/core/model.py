@@ -338,7 +338,7 @@ class Model:
         return self._row(lib.fp_model_function, object_id, *strings, line)
 
     def function_of(self, name: int, file: int, object_id: int) -> int:
-        """The same from ids of strings, for callers that keep them."""
+        """The id of a function from ids of strings, for callers that keep them."""
         if not (0 <= name < self._strings.n and 0 <= file < self._strings.n):
             raise IndexError(f"strings {name} and {file} of {self._strings.n}")
         return self._row(lib.fp_model_function, self._known("objects", object_id), file, name, 0, 0)

@@ -445,7 +445,7 @@ class Options:
         return given[name] if name in given else self._defaults.get(name, option.default)
 
     def default_of(self, option: Option[Any]) -> Any:
-        """Its default here."""
+        """The default of an option, which the verb may have set."""
         return self._defaults.get(option.name, option.default)
 
     def __contains__(self, option: Option[Any]) -> bool:
@@ -481,7 +481,6 @@ def checked(
     return Options(**found)
 
 
-# Every reader uses this one.
 LENIENT = Option.switch(
     "lenient",
     group="input",
@@ -489,7 +488,6 @@ LENIENT = Option.switch(
     details="Losses are counted and reported; the exit code is then 3.",
 )
 
-# So does every conversion.
 CORES: Option[int | None] = Option(
     "cores",
     Whole(1, 1024),

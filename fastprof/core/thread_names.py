@@ -207,7 +207,7 @@ class ThreadNames:
         return self.text_of(self._model.row("threads", thread))
 
     def text_of(self, row: tuple[int, ...]) -> str:
-        """The same for a thread (input, pid, tid)."""
+        """The process and the thread, of a row of the table of threads: input, pid, tid."""
         input_, pid, tid = row
         process = self.process_text(input_, pid)
         return joined(process, self.thread_text(input_, pid, tid), is_named=not pid or bool(self.process(input_, pid)))

@@ -128,7 +128,7 @@ class Symbolizer:
         return [(path, reason, count) for (path, reason), count in self._failures.most_common()]
 
     def notes(self) -> list[tuple[str, str]]:
-        """As Finder.notes."""
+        """(object, its unreadable debug information or names), of the objects used."""
         return self._finder.notes()
 
     def _fail(self, addresses: Iterable[int], path: str, reason: str) -> None:

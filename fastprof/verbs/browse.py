@@ -149,7 +149,7 @@ class Tree:
         return sum(self.weight[i] for i in node.contexts) + more
 
     def costs(self, node: Node) -> tuple[int, ...]:
-        """Inclusive, by column."""
+        """The inclusive costs of a node, by column."""
         contexts = node.contexts if node.depth else node.contexts + self._cut
         return tuple(sum(total[i] for i in contexts) for total in self.total)
 
@@ -332,7 +332,7 @@ class Browsed:
         return costs
 
     def _labelled(self, k: int, costs: Sequence[int], key: str, text: str | None) -> list[int]:
-        """Of samples with a label."""
+        """The part of the costs whose samples have this label."""
         labels, n = self._data.shown.labels, self._n
         c = labels.c
         if text == NO_VALUE:

@@ -541,7 +541,7 @@ def add_projected(
 def add_stacks(
     project: fp_project, events: list[ValueType], to: list[tuple[FunctionCosts, int, int]], calls: int
 ) -> None:
-    """The same without arcs."""
+    """Add the costs of a finished projection's stacks as add_projected does, but no arcs between functions."""
     first = to[0][0]
     columns = ffi.new("struct fp_top_column[]", [(costs.sums, value, second) for costs, value, second in to])
     counted = calls if first.by == "function" else -1

@@ -19,7 +19,7 @@ class Hashes:
         self._buckets[key % _BUCKETS].append(key)
 
     def repeated(self) -> set[int]:
-        """Those added more than once."""
+        """The keys that were added more than once."""
         found: set[int] = set()
         for bucket in self._buckets:
             if len({*bucket}) < len(bucket):
@@ -29,7 +29,7 @@ class Hashes:
         return found
 
     def distinct(self) -> int:
-        """How many different ones were added."""
+        """The number of different keys."""
         return sum(len({*bucket}) for bucket in self._buckets)
 
     def any_of(self, keys: Set[int]) -> bool:
@@ -37,7 +37,7 @@ class Hashes:
         return any(not keys.isdisjoint(bucket) for bucket in self._buckets)
 
     def missing(self, keys: Set[int]) -> set[int]:
-        """Those of `keys` that were not added."""
+        """The part of `keys` that was not added."""
         found = {*keys}
         for bucket in self._buckets:
             found.difference_update(bucket)

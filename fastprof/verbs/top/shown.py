@@ -21,7 +21,7 @@ _SHARES = {"self_share": "self %", "inclusive_share": "incl. %"}
 
 
 def columns(found: Top) -> dict[str, list[Any]]:
-    """See Top.columns."""
+    """The rows as columns, by title: what Top.columns returns."""
     if found.matrix:
         rows = found.matrix.rows
         cells = {name: [getattr(row, name) for row in rows] for name in Row._fields[:-1]}

@@ -201,7 +201,7 @@ class Series:
         self._c.n_series = 0
 
     def values(self, row: int) -> list[float | None]:
-        """By point; None: missing."""
+        """The values of a row, by point; None: missing."""
         place = self._place[row]
         return [None if isnan(x) else x for x in ffi.unpack(self._values + place * self._n, self._n)]
 
