@@ -252,6 +252,24 @@ def merge_parts(parts: Iterable[Part], value_types: list[ValueType], creator: by
     one.positions = tuple(p for p in ("instr", "bb", "line") if any(p in part.positions for part in parts))
     one.number = only(part.number for part in parts)
     one.summary = _sum_of_summaries(parts, value_types)
+    merged = _combine_texts(parts, one)
+    unlike = _combine_extras([part.extra for part in parts], one.extra)
+    if creator is not None:
+        one.creator = creator
+        merged.pop("creator", None)
+    if unlike:
+        merged["unlike"] = sorted(unlike)
+    orders = _orders(parts)
+    if len(orders) > 1:
+        merged["orders"] = orders
+    n = sum(map(_n_parts, parts))
+    if n > 1:
+        one.extra["merged"] = {"parts": n, **merged}
+    return one
+
+
+def _combine_texts(parts: list[Part], one: Part) -> dict[str, Any]:
+    """Give `one` the fields, lists and descriptions on which the parts agree.  Returns the others, as `merged`."""
     merged: dict[str, Any] = {}
     for name in (*_ONE, "command", *_LISTS):
         values = [_texts(part, name) if name in _LISTS else part.named(name) for part in parts]
@@ -272,19 +290,7 @@ def merge_parts(parts: Iterable[Part], value_types: list[ValueType], creator: by
         one.descriptions = descriptions[0]
     else:
         merged["descriptions"] = _descriptions(parts, descriptions)
-    unlike = _combine_extras([part.extra for part in parts], one.extra)
-    if creator is not None:
-        one.creator = creator
-        merged.pop("creator", None)
-    if unlike:
-        merged["unlike"] = sorted(unlike)
-    orders = _orders(parts)
-    if len(orders) > 1:
-        merged["orders"] = orders
-    n = sum(map(_n_parts, parts))
-    if n > 1:
-        one.extra["merged"] = {"parts": n, **merged}
-    return one
+    return merged
 
 
 def _combine_extras(extras: list[dict[str, Any]], one: dict[str, Any]) -> set[str]:
