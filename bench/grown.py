@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 
 class Dimension(NamedTuple):
-    """`make` writes an input of size `n` to a path, a file or a folder of files."""
+    """`make` writes an input of size `n` to a path, a file or a folder of files.  `limit`: for `--max-memory`."""
 
     view: str
     suffix: str
     n: int
     make: Callable[[Path, int], None]
     linear: float = 2  # how much longer the input is with 2N
+    limit: str = ""
 
 
 # ---- timelines ---------------------------------------------------------------
@@ -313,6 +314,7 @@ DIMENSIONS: dict[str, Dimension] = {
         lambda p, n: _lines(p, (f"main;function_{k} 1\n" for k in range(n))),
     ),
     "stacks": Dimension("stacks", ".folded", 10_000, _folded_stacks),
+    "stacks beyond the limit": Dimension("stacks", ".folded", 20_000, _folded_stacks, limit="1M"),
     "depth of a stack": Dimension("stacks", ".pb", 50_000, _deep),
     "depth of a tree": Dimension(
         "stacks",

@@ -153,7 +153,8 @@ class Bench:
             try:
                 if "{store}" in command:
                     measure(["archive", "add", "-q", words["store"], words["in"]])
-                self._costs[verb, n] = measure([word.format_map(words) for word in command.split()])
+                limit = ["--max-memory", self._dimension.limit] if self._dimension.limit else []
+                self._costs[verb, n] = measure([word.format_map(words) for word in command.split()] + limit)
             finally:
                 shutil.rmtree(folder)
         return self._costs[verb, n]
