@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from fastprof.core.model import Batch, Model
 
 
+_MOST = 1 << 14  # branches and places that are remembered: others are in the model's tables, too
+
+
 class Branches:
     """Replaces stacks of branches by functions `f a.c:12 -> g a.c:3`; runs of code are left out."""
 
@@ -27,6 +30,9 @@ class Branches:
         """Batches changed in place.  Errors: UsageError for rows that are not branches."""
         model = self._model
         for batch in batches:
+            if len(self._places) > _MOST:
+                self._functions.clear()
+                self._places.clear()
             if tuple(t.name for t in model.parts[batch.part].value_types) != NAMES:
                 what = "{inputs}{--by:=}branch: there are no branch stacks; `perf record -b` records them"
                 raise usage_error(what, inputs=inputs_of(model))

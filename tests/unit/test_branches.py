@@ -6,6 +6,7 @@ import io
 import lzma
 import struct
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,10 @@ import fastprof
 from fastprof.core._c import ffi, lib
 from fastprof.core.c_memory import owned
 from fastprof.core.errors import FastprofError, FormatError
+from fastprof.core.model import Batch
 from fastprof.formats.pgo.join import Join
 from fastprof.formats.pgo.write import CountsWriter
+from fastprof.verbs.branches import Branches
 from tests.support.paths import CORPUS
 from tests.support.perfdata import ANY_BRANCH, BRANCH, CALL_STACK, CALLCHAIN, IP, PERIOD, TID, TIME, PerfData
 
@@ -446,3 +449,30 @@ def test_call_chains_do_not_matter() -> None:
     data = recording(sample_type=TYPE | CALLCHAIN)
     data.sample(7, [0x1000, 0x1100], 5, branches=[(0x1010, 0x1000, 0)])
     assert rows(data.file())["taken"] == {(0x1010, 0x1000): 1}
+
+
+def test_few_of_the_ranked_branches_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names are in the model; what finds them again is emptied, and the ranking is the same."""
+    data = recording()
+    for k in range(2_000):
+        at = 0x1000 if k < 512 else 0x8000  # the first batch has branches of its own
+        data.sample(7, [0x1000], k + 1, branches=[(at + k % 3, at + 3 + k % 1_000, 0)])
+
+    def ranked(**options: Any) -> list[Any]:
+        source = io.BytesIO(data.bytes())
+        return fastprof.top(source, by="branch", value="taken", symbolize=False, n=0, **options).rows
+
+    replaced, sizes = Branches.replaced, list[int]()
+
+    def counted(self: Branches, batches: Iterable[Batch]) -> Iterator[Batch]:
+        for batch in replaced(self, batches):
+            sizes.append(len(self._places))
+            yield batch
+
+    monkeypatch.setattr(Branches, "replaced", counted)
+    rows, whole = ranked(), sizes.copy()
+    sizes.clear()
+    monkeypatch.setattr("fastprof.verbs.branches._MOST", 0)
+    assert ranked() == rows
+    assert len(sizes) == len(whole) > 1
+    assert sizes[-1] < whole[-1] - 400
