@@ -13,6 +13,7 @@ import pytest
 
 import fastprof
 from fastprof.cli import main
+from fastprof.verbs.trend.page import page
 from fastprof.verbs.trend.series import Change, Series
 from tests.support.trends import graph, over_points, poisson, written
 
@@ -213,8 +214,12 @@ def test_excursions(tmp_path: Path, lasts: int, kind: str) -> None:
     for point in range(20 + lasts, 40):
         name = f"{point:03d}.host0.folded"
         (folder / name).write_text((again / name).read_text())
-    found = [one for one in over_points(folder).findings if one.cost == "self" and one.name == "f1"]
-    assert [(one.kind, one.since, one.until) for one in found] == [(kind, "020", f"{19 + lasts:03d}")]
+    found = over_points(folder)
+    own = [one for one in found.findings if one.cost == "self" and one.name == "f1"]
+    assert [(one.kind, one.since, one.until) for one in own] == [(kind, "020", f"{19 + lasts:03d}")]
+    chart = page(found._replace(findings=own))
+    assert chart.count('class="band"') == 3  # the level returns
+    assert '<meta name="viewport"' in chart  # on phones text has its size
 
 
 def test_callers_of_what_drifts_and_returns(tmp_path: Path) -> None:

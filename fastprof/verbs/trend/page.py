@@ -63,6 +63,7 @@ def page(found: Trend, compared: Sequence[Compared] = ()) -> str:
     title = _text(found.title)
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<style>\n{_STYLE}</style></head>\n<body>\n<h1>{title}</h1>\n{none}{_overview(found, shown)}{last}"
         f"{''.join(charts)}{_heat_map(found, shown)}\n</body></html>\n"
     )
@@ -141,6 +142,8 @@ def _chart(found: Trend, one: Finding, shown: Callable[[float], str]) -> str:
         parts.append(f'<path class="level" d="M{x(at)} {y(one.before)}L{x(end - 1)} {y(one.after)}H{x(n - 0.5)}"/>')
     else:
         parts.append(_band(x(at - 0.5), x(end - 0.5), one.after, one.noise, y))
+        if end < n:
+            parts.append(_band(x(end - 0.5), x(n - 0.5), one.before, one.noise, y))
     parts.append(f'<line class="at" x1="{x(at - 0.5)}" x2="{x(at - 0.5)}" y1="4" y2="{_HEIGHT - 20}"/>')
     step = max(1, -(-n // _MOST_DOTS))
     for i in range(0, n, step):
@@ -197,7 +200,7 @@ def _heat_map(found: Trend, shown: Callable[[float], str]) -> str:
         lines.append(f"<tr><th>{_text(name)}</th><td>{shown(middle)}</td><td>{picture}</td></tr>")
     return (
         "<h2>Functions over time</h2><p>Red is above the median of a row, blue below it; full colour is a difference "
-        f"of a fifth.</p><table>{''.join(lines)}</table>"
+        f"of a fifth.</p><div><table>{''.join(lines)}</table></div>"
     )
 
 
