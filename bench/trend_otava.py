@@ -1,7 +1,7 @@
 """`fastprof trend` and Apache Otava on series of one number: recall, false findings, CPU time.
 
     python -m bench.trend_otava                      the tables of RESULTS.md
-    python -m bench.trend_otava gauss --seeds 100    one of them: gauss, patterns
+    python -m bench.trend_otava gauss --seeds 100    one of them: gauss, limit, patterns
 
 Peers: pip `apache-otava` (its defaults: window 50, p 0.001) and, for the patterns and their truth, `otava-test-data`.
 The series are totals of exact costs: `trend --per 1` of one function.  A truth is found if a change begins or ends
@@ -117,6 +117,23 @@ def gauss(seeds: int) -> Iterator[str]:
             yield rows(f"{100 * size:g} %, {n:,} points" if size else f"no step, {n:,} points", cases, 10)
 
 
+def limit(seeds: int) -> Iterator[str]:
+    """Of 1,000 series a seed with a step of 2 % at 60 points: what the best split finds if the noise is known."""
+    yield "| wrong in series without a step | found | more than ten points off |"
+    yield "| ---: | ---: | ---: |"
+    rng, n, each = np.random.default_rng(1), 60, 1000 * seeds
+    at, k = rng.integers(n // 4, n - n // 4, each), np.arange(1, n)
+    splits = []
+    for size in (0.0, 0.02 / 0.03):
+        values = rng.standard_normal((each, n)) + size * (np.arange(n) >= at[:, None])
+        sums = values.cumsum(axis=1)
+        splits.append(abs(sums[:, :-1] - sums[:, -1:] * k / n) / np.sqrt(k * (n - k) / n))
+    off = abs(splits[1].argmax(axis=1) + 1 - at) > 10
+    for wrong in (0.005, 0.01, 0.015, 0.025, 0.05):
+        found = splits[1].max(axis=1) > np.quantile(splits[0].max(axis=1), 1 - wrong)
+        yield f"| {100 * wrong:g} % | {100 * (found & ~off).mean():.1f} % | {100 * (found & off).mean():.1f} % |"
+
+
 def patterns(seeds: int) -> Iterator[str]:
     """The patterns of otava-test-data with noise of 0 to 10, 50 and 500 points, and their sums in pairs."""
     yield from HEAD
@@ -138,7 +155,7 @@ def patterns(seeds: int) -> Iterator[str]:
         yield rows(f"pairs, {length} points", cases, 5)
 
 
-TABLES = {"gauss": gauss, "patterns": patterns}
+TABLES = {"gauss": gauss, "limit": limit, "patterns": patterns}
 
 
 if __name__ == "__main__":
