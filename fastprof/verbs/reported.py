@@ -23,6 +23,7 @@ REPORTED = reported(
         "no-instructions": "{reason}",
         "no-value-types": "{inputs}no value types: there is nothing to compare",
         "busy-cache": "{path}: another run has the cache; this one does without it",
+        "all-empty-inputs": "the costs of all inputs are 0",
         "empty-inputs": "inputs whose costs are 0, left out: {n:,}, first {first}",
         "few-points": "{points}: changes need at least {least} to be distinguished from noise",
         "sparse-inputs": "inputs with few samples, less than a fiftieth of the median, left out: {n:,}, first {first}",

@@ -350,7 +350,8 @@ def test_nothing_to_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["trend", one]) == 0
     assert "1 point: changes need at least 4" in capsys.readouterr().err
     zeros = [graph(tmp_path / f"z{i}.callgrind", {"f": 0}) for i in range(5)]
-    assert not fastprof.trend(zeros).findings
+    empty = fastprof.trend(zeros)
+    assert (empty.findings, len(empty.points), [*empty.log.warnings]) == ([], 5, ["the costs of all inputs are 0"])
 
 
 def test_profiles_that_say_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

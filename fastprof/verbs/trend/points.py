@@ -97,6 +97,9 @@ def usable(profiles: Sequence[tuple[str, Profile]], log: Log) -> list[tuple[str,
     If all are empty, all of them.
     """
     full = [one for one in profiles if one[1].total and one[1].unit]
+    if not full:
+        log.warn(REPORTED["all-empty-inputs"])
+        return [*profiles]
     if len(full) < len(profiles):
         first = next(one.name for _, one in profiles if not (one.total and one.unit))
         log.warn(REPORTED["empty-inputs"], n=len(profiles) - len(full), first=first)
@@ -105,7 +108,7 @@ def usable(profiles: Sequence[tuple[str, Profile]], log: Log) -> list[tuple[str,
     few = [one.name for _, one in full if 0 < one.samples < least]
     if few:
         log.warn(REPORTED["sparse-inputs"], n=len(few), first=few[0])
-    return [one for one in full if not 0 < one[1].samples < least] or [*profiles]
+    return [one for one in full if not 0 < one[1].samples < least]
 
 
 class Order:
