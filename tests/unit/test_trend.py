@@ -489,6 +489,17 @@ def test_builds_in_folders_of_their_own(tmp_path: Path, by: str, capsys: pytest.
     assert ("categories" in out) == (by == "category")
 
 
+def test_many_of_one_name_in_many_builds(tmp_path: Path) -> None:
+    """Paired by the ends of their paths, in the third build and later, too."""
+    for build in range(8):
+        costs = {i: 2000 + 7 * i + 500 * (i == 9 and build >= 4) for i in range(70)}
+        rows = [f"fl=/build/{build}/src/gen{i}.c\nfn=run\n1 {cost}\n" for i, cost in costs.items()]
+        (tmp_path / f"{build}.callgrind").write_text("events: Ir\n" + "".join(rows))
+    found = fastprof.trend(str(tmp_path))
+    assert [(one.name, one.since_index, one.kind) for one in found.findings] == [("run", 4, "step")]
+    assert (found.n_rows, found.findings[0].file) == (70, "/build/7/src/gen9.c")
+
+
 def test_page(tmp_path: Path) -> None:
     """One file without links, with a chart for each finding; names are text, whatever they are."""
     folder = written(tmp_path / "runs", 16, {"f4": (9, 1.5)})

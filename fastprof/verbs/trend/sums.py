@@ -60,7 +60,8 @@ class _Alike:
 
     def __init__(self) -> None:
         self._rows: list[int] = []
-        self._ends: dict[bytes, list[int]] | None = None  # by the last names of the path; b"": it is unknown
+        # by the last names of the path, each row once; b"": it is unknown
+        self._ends: dict[bytes, dict[int, None]] | None = None
 
     def add(self, row: int, keys: Sequence[Key]) -> None:
         self._rows.append(row)
@@ -75,7 +76,7 @@ class _Alike:
         """The row has this path from now on."""
         if self._ends is not None:
             for end in _ends(file):
-                self._ends.setdefault(end, []).append(row)
+                self._ends.setdefault(end, {})[row] = None
 
     def near(self, file: bytes) -> Iterator[tuple[int, Iterable[int]]]:
         """Rows whose paths share at least so many names with that of `file`, most first; unknown ones share 1."""
