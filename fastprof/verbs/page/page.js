@@ -409,14 +409,10 @@ const begin = async () => {
     const {matches} = state, n = rowCount();
     const figures = shownColumns().flatMap(k => [rowFigures("row inclusive", k), rowFigures("row self", k)]);
     if (!ofThread()) figures.push(column("row calls 0"));
-    const found = new Uint32Array(n);
+    const found = new Uint32Array(n), isKept = new Uint8Array(n);
     let size = 0;
-    for (let i = 0; i < n; i++) {
-      if (matches && !matches[i]) continue;
-      let k = 0;
-      while (k < figures.length && !(i < figures[k].length && figures[k][i])) k++;
-      if (k < figures.length) found[size++] = i;
-    }
+    for (const of of figures) for (let i = 0; i < of.length && i < n; i++) if (of[i]) isKept[i] = 1;
+    for (let i = 0; i < n; i++) if (isKept[i] && (!matches || matches[i])) found[size++] = i;
     return found.subarray(0, size);
   };
 
