@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 import fastprof
+from fastprof.formats.pgo.gcov import gcov
+from fastprof.formats.pgo.levels import Profile
 from tests.differential.peers import need
 from tests.support.paths import CORPUS, REPO
 from tests.unit.test_llvm_profile_read import Stack, rows
@@ -140,6 +142,22 @@ def test_gcc_takes_loops_with_code_that_never_ran(tmp_path: Path) -> None:
     run(tmp_path, valgrind, "--tool=callgrind", "--dump-instr=yes", "--callgrind-out-file=out", "./app")
     fastprof.convert(tmp_path / "out", tmp_path / "app.afdo", symbols=[str(tmp_path / "app")])
     run(tmp_path, gcc, "-g", "-O2", "-fauto-profile=app.afdo", "-c", "app.c")
+
+
+@pytest.mark.parametrize("counts", [(1, 1, 50), (1, 1, 500), (1, 1, 10**6), (10**4, 1, 10**7)])
+def test_gcc_takes_loops_with_fewer_rounds_than_entries(tmp_path: Path, counts: tuple[int, int, int]) -> None:
+    """As samples may state.  gcc 12 divides by zero at the first two of them as they are."""
+    (tmp_path / "app.c").write_text(
+        "int f(const int *t, int n)\n{\n  int c = 0;\n  for (int i = 0; i < n; i++)\n    if (t[i] & 98)\n      c++;\n"
+        "  return c;\n}\n"
+    )
+    profile = Profile()
+    function = profile.function("f")
+    function.head = 2 * max(counts)
+    for offset, count in enumerate((function.head, *counts, function.head), 2):
+        function.count((offset, 0), count)
+    (tmp_path / "app.afdo").write_bytes(b"".join(gcov(profile, sampled=True)))
+    run(tmp_path, need("gcc"), "-g", "-O2", "-fauto-profile=app.afdo", "-c", "app.c")
 
 
 @pytest.mark.parametrize("layout, version", [("padded", 2), ("version1", 1)])

@@ -10,9 +10,11 @@ All numbers are little-endian u32 words, except counts (u64) and the bytes of na
            calls { offset << 16, node }
 
 gcc 12 ignores discriminators, so each line has the largest of its counts, at least 1: its vectorizer divides by zero
-where the code under a condition in a loop has no count, or 0.  It accepts no padding after names.  Earlier
-ones and dump_gcov count names in words, padded, and dump_gcov wants a section of working sets after all others: for
-each 128th of the sum of all counts, how many of the largest ones make it up, and the least of them.
+where code in a loop has no count, or one that is rounded to 0 once it is multiplied by the probabilities of branches.
+Samples contradict each other, and a loop with fewer rounds than entries has such code.  So their counts are multiplied
+by 1000, and each line has at least a thousandth of its function's largest count.  gcc 12 accepts no padding after
+names.  Earlier ones and dump_gcov count names in words, padded, and dump_gcov wants a section of working sets after all
+others: for each 128th of the sum of all counts, how many of the largest ones make it up, and the least of them.
 
     0xaf000000, 384; 128 sets: counts, least u64
 
@@ -30,6 +32,7 @@ _NAMES, _FUNCTIONS, _MODULES, _WORKING_SETS = 0xAA000000, 0xAC000000, 0xAE000000
 _INDIRECT_CALL = 7  # the kind of a histogram
 _SETS = 128
 _MOST = (1 << 63) - 1
+_TIMES = 1000
 
 
 def _words(*values: int) -> bytes:
@@ -89,18 +92,33 @@ def _working_sets(profile: Profile) -> bytes:
     return b"".join(out)
 
 
-def gcov(given: Profile, layout: str = "gcc12") -> Iterator[bytes]:
-    """Functions whose names are equal for gcc are added up.  `layout`: of GCOV_LAYOUT."""
+def _smoothed(function: Level) -> int:
+    """Multiply the counts of a function.  The least count of a line."""
+    most = function.head
+    for level in function.all():
+        most = max(most, *level.body.values(), 0)
+        level.head *= _TIMES
+        level.body = {at: count * _TIMES for at, count in level.body.items()}
+        for targets in level.targets.values():
+            targets.update({name: calls * _TIMES for name, calls in targets.items()})
+    return min(max(most, 1), _MOST)
+
+
+def gcov(given: Profile, layout: str = "gcc12", sampled: bool = False) -> Iterator[bytes]:
+    """Functions whose names are equal for gcc are added up.  `layout`: of GCOV_LAYOUT.  `sampled`: not each line
+    has the number of its executions."""
     profile = Profile()
     for name, level in given.functions.items():
         profile.function(_short(name)).add(level)
+    least = dict.fromkeys(profile.functions, int(layout == "gcc12"))
+    if layout == "gcc12" and sampled:
+        least = {name: _smoothed(function) for name, function in profile.functions.items()}
     profile.limit()
     short = sorted({_short(name) for name in profile.names()})
     indexes = {name: index for index, name in enumerate(("", *short))}  # gcc refuses index 0
     padded = layout != "gcc12"
     names = b"".join(_text(name, padded) for name in indexes)
-    least = 0 if padded else 1
-    functions = [struct.pack("<Q", one.head) + _node(name, one, indexes, least) for name, one in profile.sorted()]
+    functions = [struct.pack("<Q", one.head) + _node(name, one, indexes, least[name]) for name, one in profile.sorted()]
     yield _words(_MAGIC, 1 if layout == "version1" else 2, 0)
     yield _section(_NAMES, _words(len(indexes)) + names)
     yield _section(_FUNCTIONS, _words(len(functions)) + b"".join(functions))

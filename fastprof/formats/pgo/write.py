@@ -181,4 +181,4 @@ class GcovWriter(PgoWriter):
     whole = True
 
     def encoded(self, profile: Profile) -> Iterator[bytes]:
-        return gcov(profile, self.options[GCOV_LAYOUT])
+        return gcov(profile, self.options[GCOV_LAYOUT], sampled=not self.is_graph)
