@@ -45,7 +45,6 @@ struct fp_pprof_writer {
     struct fp_model *model;
     struct fp_pprof_words words;
     int32_t name_addresses; /* locations without function get one named after the address */
-    int32_t trimmed;        /* mappings that no location has are not written */
     struct fp_pprof_write_stats stats;
 
     /* private from here on */

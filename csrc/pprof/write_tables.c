@@ -72,7 +72,7 @@ static uint32_t mapping_id(struct fp_pprof_writer *w, uint32_t mapping) {
     if (!w->mappings[mapping]) {
         /* all mappings of the model, in its order: to pprof the first one is the program */
         for (uint32_t i = 1; i < mappings->n; i++) {
-            if (w->mappings[i] || (w->trimmed && i != mapping)) continue;
+            if (w->mappings[i]) continue;
             uint32_t id = fp_table_intern(&w->out_mappings, fp_table_row(mappings, i));
             w->mappings[i] = id;
         }
@@ -192,7 +192,7 @@ static void put_mapping(struct fp_pprof_writer *w, uint32_t id, struct fp_buf *o
 
 int fp_pprof_mappings(struct fp_pprof_writer *w, uint32_t program, struct fp_buf *out) {
     const struct fp_model *m = w->model;
-    if (m->mappings.n > 1 && !w->trimmed) mapping_id(w, m->mappings.n - 1);
+    if (m->mappings.n > 1) mapping_id(w, m->mappings.n - 1);
     for (int others = 0; others < 2; others++)
         for (uint32_t id = 1; id < w->out_mappings.n; id++) {
             const uint32_t object = fp_table_row(&w->out_mappings, id)[FP_MAPPING_OBJECT];

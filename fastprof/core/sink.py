@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 _NO_TEXT = Message("binary output is not written to a terminal; name a file with {-o}")
-SMALL_GZIP = ".gz, small"  # a kind of compression: slow, for output that is small and stays
 _FEW = 1 << 20  # bytes below which a thread does not pay
 
 
@@ -112,17 +111,11 @@ class _Counted:
 class _Gzip:
     """Compresses with gzip.  Importing isal's own file object takes 5 ms, a tenth of a short conversion."""
 
-    def __init__(self, file: Any, small: bool) -> None:
+    def __init__(self, file: Any) -> None:
+        from isal import isal_zlib
+
         self._file = file
-        # 31: with a gzip header, without a time
-        if small:
-            import zlib
-
-            self._deflate: Any = zlib.compressobj(9, zlib.DEFLATED, 31)
-        else:
-            from isal import isal_zlib
-
-            self._deflate = isal_zlib.compressobj(2, isal_zlib.DEFLATED, 31)
+        self._deflate = isal_zlib.compressobj(2, isal_zlib.DEFLATED, 31)  # 31: with a gzip header, without a time
 
     def write(self, data: bytes | memoryview) -> None:
         self._file.write(self._deflate.compress(data))
@@ -133,8 +126,8 @@ class _Gzip:
 
 def _compressor(target: Any, kind: str) -> Any:
     """A stream that compresses the bytes written to it into `target`."""
-    if kind in (".gz", SMALL_GZIP):
-        return _Gzip(target, kind == SMALL_GZIP)
+    if kind == ".gz":
+        return _Gzip(target)
     if kind == ".zst":
         import zstandard
 
@@ -264,12 +257,12 @@ class Sink:
         file = _Counted(self._raw)
         self._background = self._stream = Background(file, Collected(), file, 0)
 
-    def gzip(self, kind: str = ".gz") -> None:
+    def gzip(self) -> None:
         """Use gzip from here on, unless the name selects a compression.  Errors: UsageError for a terminal."""
         if self._is_terminal:
             raise UsageError(_NO_TEXT)
         if self._stream is self._raw and not self.written:
-            self._compress(kind)
+            self._compress(".gz")
 
     @property
     def output_bytes(self) -> int:

