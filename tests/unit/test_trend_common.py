@@ -13,8 +13,8 @@ from tests.support.trends import poisson
 
 @pytest.mark.parametrize("seed", [5, 13])
 def test_few_functions(tmp_path: Path, seed: int) -> None:
-    """The noise of samples is not taken for growth of all three functions, which would hide that of one of them: 5 %,
-    7.5 standard errors over all points."""
+    """One of three functions grows by 5 %, 7.5 standard errors over all points.  Sampling noise that counted as growth
+    of all three would hide it."""
     rng = random.Random(seed)
     for point in range(30):
         costs = {"parse": 300, "fill": 420 if point >= 19 else 400, "draw": 700, "main": 1}

@@ -406,13 +406,14 @@ const begin = async () => {
   };
   // Which rows the table has: those with figures, and only matching ones.
   const keeper = () => {
-    const {matches} = state, n = rowCount();
-    const figures = shownColumns().flatMap(k => [rowFigures("row inclusive", k), rowFigures("row self", k)]);
-    if (!ofThread()) figures.push(column("row calls 0"));
-    const found = new Uint32Array(n), isKept = new Uint8Array(n);
+    const {matches} = state, n = rowCount(), kept = new Uint8Array(n);
+    const figures = shownColumns().flatMap(k => [rowFigures("row self", k), rowFigures("row inclusive", k)]);
+    for (const items of ofThread() ? figures : [...figures, column("row calls 0")])
+      for (let i = Math.min(n, items.length) - 1; i >= 0; i--) if (items[i]) kept[i] = 1;
+    if (matches) for (let i = 0; i < n; i++) if (!matches[i]) kept[i] = 0;
+    const found = new Uint32Array(n);
     let size = 0;
-    for (const of of figures) for (let i = 0; i < of.length && i < n; i++) if (of[i]) isKept[i] = 1;
-    for (let i = 0; i < n; i++) if (isKept[i] && (!matches || matches[i])) found[size++] = i;
+    for (let i = 0; i < n; i++) if (kept[i]) found[size++] = i;
     return found.subarray(0, size);
   };
 
