@@ -417,7 +417,7 @@ def test_colours_of_clones_and_versions(tmp_path: Path) -> None:
     report(tmp_path / "a.folded", tmp_path / "page.html")
     legend = "[...document.querySelectorAll('#legend span')].map(e => e.textContent)"
     _, shown = drive(tmp_path / "page.html", choose("#colours", "package"), value(legend))
-    assert sorted(shown) == ["m", "no package", "q", "stronger: more of its cost is its own"]
+    assert sorted(shown) == ["m", "no package", "q", "stronger: more self cost"]
 
 
 def test_colours_of_nested_classes(tmp_path: Path) -> None:
@@ -426,7 +426,7 @@ def test_colours_of_nested_classes(tmp_path: Path) -> None:
     report(tmp_path / "a.folded", tmp_path / "page.html")
     legend = "[...document.querySelectorAll('#legend span')].map(e => e.textContent)"
     _, shown = drive(tmp_path / "page.html", choose("#colours", "package"), value(legend))
-    assert sorted(shown) == ["Work", "a.b", "stronger: more of its cost is its own"]
+    assert sorted(shown) == ["Work", "a.b", "stronger: more self cost"]
 
 
 def test_names_are_text_and_nothing_can_be_loaded(tmp_path: Path) -> None:

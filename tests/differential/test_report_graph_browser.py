@@ -189,3 +189,29 @@ def test_the_chart_of_massif_shows_all_snapshots(tmp_path: Path) -> None:
     assert [line.split(" at ")[0] for line in lines] == [f"snapshot {one['number']}" for one in snapshots]
     peak = max(snapshots, key=lambda one: one["total_bytes"])
     assert label.endswith(f"in snapshot {peak['number']}") and shown == 1 and hidden is False
+
+
+def test_texts_of_the_graph_can_be_read_beside_thick_arcs(tmp_path: Path) -> None:
+    """On a laptop: the most expensive calls make thick arcs through the clusters of one object."""
+    calls = [(f"library_number_{i}", f"library_number_{i + 1}") for i in range(14)]
+    lines = ["events: Ir", "ob=a.so", "fl=a.c"]
+    for i, (caller, callee) in enumerate(calls):
+        lines += [f"fn={caller}", f"1 {i + 1}", f"cfn={callee}", "calls=9 1", f"1 {5000 - 90 * i}"]
+        lines += [f"cfn=beside_{i}", "calls=9 1", "1 90", f"fn=beside_{i}", "1 90"]
+    (tmp_path / "a.callgrind").write_text("\n".join([*lines, f"fn={calls[-1][1]}", "1 3700", ""]))
+    report(tmp_path / "a.callgrind", tmp_path / "page.html")
+    crossed = """(() => {
+        const svg = document.querySelector('#callgraph svg'), scale = svg.getScreenCTM();
+        const texts = [...svg.querySelectorAll('text.label, text.title')].map(t => t.getBBox());
+        const points = [...svg.querySelectorAll('.arc')].filter(arc => arc.getAttribute('stroke-width') > 2)
+            .flatMap(arc => Array.from({length: 200}, (_, i) => arc.getPointAtLength(arc.getTotalLength() * i / 199)));
+        const inside = b => points.some(({x, y}) => x > b.x && x < b.x + b.width &&
+            y > b.y + 2 && y < b.y + b.height - 2);
+        const sizes = [...svg.querySelectorAll('text')].map(t => parseFloat(t.getAttribute('font-size')) * scale.a);
+        return [svg.querySelectorAll('text.title').length, texts.length, points.length,
+            texts.filter(inside).length, Math.min(...sizes)];
+    })()"""
+    _, (titles, texts, points, inside, size) = drive(
+        tmp_path / "page.html", GRAPH, value(crossed), width=1366, height=768
+    )
+    assert titles and texts > titles + 5 and points > 1000 and inside == 0 and size > 8.9

@@ -9,7 +9,7 @@ import pytest
 
 from fastprof import report, top
 from fastprof.core.errors import UsageError
-from tests.differential.test_report_browser import DRAWN, FOLDED, click_box, drive, tab, text_of, value
+from tests.differential.test_report_browser import DRAWN, FOLDED, choose, click_box, drive, tab, text_of, value
 from tests.support.paths import CORPUS
 
 CPU = CORPUS / "pprof/good/go-cpulabels.pb.gz"
@@ -277,3 +277,21 @@ def test_the_treemap_of_a_profile_without_calls(tmp_path: Path) -> None:
     assert tip == "50 · 5.0 % of the totalf3b.c:1"
     assert {name for name, *_ in zoomed} == {"f2", "f3"}
     assert (name, matching) == ("f3", 1) and whole > len(zoomed)
+
+
+@pytest.mark.parametrize("width", [1366, 800, 390])
+def test_the_legend_is_not_cut(width: int, tmp_path: Path) -> None:
+    """Also that of a comparison: names of many packages lose their middle, or have no entry."""
+    stacks = "".join(f"com.example.package{i}.Main.run {99 - i}\n" for i in range(12))
+    inputs = [tmp_path / "old.folded", tmp_path / "new.folded"]
+    for path in inputs:
+        path.write_text(stacks)
+    report(inputs, tmp_path / "page.html")
+    cut = "[...document.querySelectorAll('#legend span')].map(e => [e.textContent, e.scrollWidth > e.clientWidth])"
+    of_legend = "(document.querySelector('#legend'))"
+    inside = f"(l => l.scrollWidth <= l.clientWidth && l.scrollHeight <= l.clientHeight){of_legend}"
+    _, shown, fits = drive(
+        tmp_path / "page.html", choose("#colours", "package"), value(cut), value(inside), width=width, height=768
+    )
+    assert len(shown) > 3 and shown[-1] == ["stronger: more self cost", False]
+    assert fits and not any(is_cut for _, is_cut in shown)

@@ -9,10 +9,12 @@
 // A function that nobody calls is just above the first one that it calls.  Fewer arcs cross if a function moves to the mean
 // place of those that it is connected with, several times.  At first as many functions are shown as can be read.
 const MOST_NODES = 60, LEAST_SHARE = 0.005, SWEEPS = 12;  // functions and arcs below this share are left out
-const FEWER = [MOST_NODES, 48, 38, 30, 24, 18, 12], FEWEST = 24;  // functions; on a phone fewer
+const FEWER = [MOST_NODES, 48, 38, 30, 24, 18, 12];  // functions
 const GAP_X = 22, GAP_Y = 36, LOOP = 30, LONGEST_NAME = 34, SMALLEST = 12, LARGEST = 22;  // pixels; of fonts
 const ON_ARC = [0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82];  // places of a label
-const READABLE = 0.7;  // the scale at which the smallest font can be read
+const LEAST_TEXT = 9, READABLE = LEAST_TEXT / SMALLEST;  // pixels; the scale at which the smallest font of a box has them
+const THICK = 0.15, ON_THICK = 64;  // an arc of this share hides text below it; points of it that a text must not touch
+const arcWidth = share => 0.6 + 7 * Math.min(1, share);  // of an arc
 const SVG = "http://www.w3.org/2000/svg";
 
 // The arcs that lead downwards: those to a function that is on the way here lead upwards.
@@ -110,7 +112,7 @@ class CallGraph {
     const {clientWidth: width, clientHeight: height} = this.holder;
     for (const most of this.isWhole || !width ? [MOST_NODES] : FEWER) {
       this.put(most);
-      if (Math.min(width / this.width, height / this.height) >= READABLE || (most <= FEWEST && innerWidth > PHONE)) break;
+      if (Math.min(width / this.width, height / this.height) >= READABLE) break;
     }
     this.scale();
   }
@@ -175,15 +177,14 @@ class CallGraph {
     const [back, front, soft, line, accent] = ["--back", "--front", "--soft", "--line", "--accent"].map(name => style.getPropertyValue(name));
     const byShare = [...this.arcs].sort((a, b) => a.share - b.share);
     const arcs = byShare.map(arc => make("path", {
-      d: this.path(nodes[arc.from], nodes[arc.to]), class: "arc", fill: "none", "stroke-width": round(0.6 + 7 * Math.min(1, arc.share)),
+      d: this.path(nodes[arc.from], nodes[arc.to]), class: "arc", fill: "none", "stroke-width": round(arcWidth(arc.share)),
       "stroke-opacity": round(0.45 + 0.5 * Math.min(1, arc.share)), stroke: page.arcColour(arc.costs).replace("currentColor", soft), "marker-end": "url(#to)",
     }, title(page.arcTitle(nodes[arc.from].fn, nodes[arc.to].fn, arc))));
-    const labels = this.labels(byShare).map(({x, y, font, text}) => make("text", {x: round(x), y: round(y), class: "label", fill: soft, stroke: back,
-      "stroke-width": 3, "paint-order": "stroke", "font-size": round(font), "text-anchor": "middle"}, text));
-    const clusters = this.clusters.flatMap(({group, members}) => {
+    const labels = this.labels(byShare).map(({x, y, font, text, kind}) => make("text", {x: round(x), y: round(y), class: kind, fill: soft, stroke: back,
+      "stroke-width": round(font / 3), "stroke-linejoin": "round", "paint-order": "stroke", "font-size": round(font), "text-anchor": "middle"}, text));
+    const clusters = this.clusters.map(({members}) => {
       const [first, last] = [members[0], members.at(-1)], x = first.x - first.width / 2 - 8, high = Math.max(...members.map(node => node.high));
-      return [make("rect", {x: round(x), y: first.y - 15, width: round(last.x + last.width / 2 + 8 - x), height: round(high + 22), rx: 8, class: "cluster", fill: line, "fill-opacity": 0.45}),
-        make("text", {x: round(x + 6), y: first.y - 5, fill: soft, "font-size": 9, "text-anchor": "start"}, middleOf(group.slice(group.lastIndexOf("/", group.length - 2) + 1), 40))];
+      return make("rect", {x: round(x), y: first.y - 15, width: round(last.x + last.width / 2 + 8 - x), height: round(high + 22), rx: 8, class: "cluster", fill: line, "fill-opacity": 0.45});
     });
     const boxes = nodes.map(node => {
       const [fill, text] = page.colour(node.fn, node), isChosen = node.fn === page.chosen();
@@ -210,24 +211,39 @@ class CallGraph {
     this.holder.replaceChildren(this.picture);
     this.scale();
   }
-  // The labels of arcs, each on its curve where it covers no box and no label of a more expensive arc; without such a place it is left out.
+  // The titles of clusters and the labels of arcs: on a thin arc, beside a thick one.  None covers a box, a thick arc or the
+  // text of a more expensive arc; without such a place, or where the picture is so small that it has no room, it is left out.
   labels(byShare) {
-    const {nodes, pen} = this, found = [];
+    const {nodes, pen, holder} = this, found = [];
+    const least = LEAST_TEXT / Math.min(1, holder.clientWidth ? Math.min(holder.clientWidth / this.width, holder.clientHeight / this.height) : 1);
     const taken = nodes.map(({x, y, width, high}) => [x - width / 2, y, x + width / 2, y + high]);
-    for (const {group, members: [first]} of this.clusters) taken.push([first.x - first.width / 2, first.y - 15, first.x - first.width / 2 + Math.min(40, group.length) * 5, first.y]);
-    for (const arc of [...byShare].reverse()) {
-      const text = this.page.arcLabel(arc), font = 8 + 4 * Math.sqrt(Math.min(1, arc.share)), curve = this.curve(nodes[arc.from], nodes[arc.to]);
+    const curves = byShare.map(arc => ({arc, curve: this.curve(nodes[arc.from], nodes[arc.to])})).reverse();
+    const point = (curve, t) => [0, 1].map(k => (1 - t) ** 3 * curve[k] + 3 * t * (1 - t) ** 2 * curve[2 + k] + 3 * t * t * (1 - t) * curve[4 + k] + t ** 3 * curve[6 + k]);
+    const thick = curves.filter(({arc}) => arc.share >= THICK).flatMap(({arc, curve}) =>
+      Array.from({length: ON_THICK + 1}, (_, i) => [...point(curve, i / ON_THICK), arcWidth(arc.share) / 2]));
+    const isFree = ([left, top, right, bottom]) => !taken.some(other => left < other[2] && other[0] < right && top < other[3] && other[1] < bottom) &&
+      !thick.some(([x, y, by]) => x > left - by && x < right + by && y > top - by - 2 && y < bottom + by + 2);
+    const add = (kind, text, font, places) => {
       pen.font = `${font}px system-ui, sans-serif`;
       const half = pen.measureText(text).width / 2 + 1;
-      for (const t of ON_ARC) {
-        const [x, y] = [0, 1].map(k => (1 - t) ** 3 * curve[k] + 3 * t * (1 - t) ** 2 * curve[2 + k] + 3 * t * t * (1 - t) * curve[4 + k] + t ** 3 * curve[6 + k]);
-        const place = arc.from === arc.to ? Math.max(x, curve[0] + half + 2) : x, box = [place - half, y - font / 2, place + half, y + font / 2];
-        if (taken.some(other => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
+      for (const [x, y] of places(half)) {
+        const box = [x - half, y - font / 2, x + half, y + font / 2];
+        if (!isFree(box)) continue;
         taken.push(box);
-        found.push({x: place, y: y + font / 3, font, text});
+        found.push({x, y: y + font / 3, font, text, kind});
         break;
       }
+    };
+    for (const {group, members} of this.clusters) {
+      const left = members[0].x - members[0].width / 2 - 2, right = members.at(-1).x + members.at(-1).width / 2 + 2, y = members[0].y - 8;
+      if (least < 15) add("title", middleOf(group.slice(group.lastIndexOf("/", group.length - 2) + 1), 40), least, half => [[left + half, y], [right - half, y], [(left + right) / 2, y]]);
     }
+    for (const {arc, curve} of curves)
+      add("label", this.page.arcLabel(arc), Math.max(least, 8 + 4 * Math.sqrt(Math.min(1, arc.share))), half => ON_ARC.flatMap(t => {
+        const [x, y] = point(curve, t), away = arcWidth(arc.share) / 2 + 3, side = half + away;
+        if (arc.from === arc.to) return [[Math.max(x, curve[0] + half + 2), y], [curve[0] + LOOP + side, y]];
+        return arc.share < THICK ? [[x, y]] : [[x + side, y], [x - side, y], [x + side + 14, y], [x - side - 14, y], [x, y - away - 8], [x, y + away + 8]];
+      }));
     return found;
   }
   path(from, to) {

@@ -171,7 +171,7 @@ class Colours {
       found.push([SHADES[theme][hue].at(-2).fill[0], ends(key, n) || `no ${this.kind}`]);
     }
     if (this.nGroups > this.hues.size && this.hues.size) found.push([GREY[theme][0], "others"]);
-    if (found.length) found.push(["", "stronger: more of its cost is its own"]);
+    if (found.length) found.push(["", "stronger: more self cost"]);
     return found;
   }
 }

@@ -243,9 +243,9 @@ const begin = async () => {
   let legendShown = "";
   const drawLegend = () => {
     const found = [...flame.boxes?.lanes && state.order === "time" ? flame.boxes.lanes.legend() : [], ...colours.legend()];
-    const room = innerWidth <= PHONE ? 2 * innerWidth : flame.holder.parentElement.clientWidth;
+    const room = innerWidth <= PHONE ? 1.6 * innerWidth : flame.holder.parentElement.clientWidth;
     let most = 32;  // characters of a name; if few do not suffice, the smallest groups have no name
-    const needed = () => found.reduce((sum, [colour, text]) => sum + (colour ? 38 + 6.5 * Math.min(text.length, most) : 0), 10);
+    const needed = () => found.reduce((sum, [colour, text]) => sum + (colour ? 38 + 6.5 * Math.min(text.length, most) : 14 + 7 * text.length), 10);
     while (most > 12 && needed() > room) most--;
     const last = () => found.findLastIndex(([colour, text]) => colour && text !== "others");
     while (found.length > 4 && needed() > room) found.splice(last(), 1);
