@@ -269,3 +269,33 @@ def test_steps_are_legible(width: int, height: int, theme: str, page: Path) -> N
         width=width, height=height,
     )  # fmt: skip
     assert found[-2] == [[True, True, True]] * 2 and found[-1] == [width, height]
+
+
+def test_figures_that_follow_from_those_before(tmp_path: Path) -> None:
+    """What a page derives from the figures before a hide, such as widths of columns, is as if computed anew."""
+    costs = [[7, 900], [1, 3], [3, 4], [1, 1], [40, 1]]  # of ends of stacks, in two profiles
+    for side in range(2):
+        rows = [([f"f{i % 9}", f"g{i}", "h" * (1 + i % 5)], costs[i % 5][side] * (i + 1)) for i in range(60)]
+        fastprof.convert(fastprof.from_stacks([*rows, (["h"], 5)]), tmp_path / f"{side}.folded")
+    hides = ["^f3$", "^g55$", "^hh$", "^g50$", "^h$", "^f.$", "^g1$", "^g3$", "^g[1-4].$", "^hhhhh$", "^h+$"]
+    seen = value("""(() => {
+        const {table, view: {name}} = fastprof;
+        return [table.columns.map(({title, width}) => [title, width]),
+            table.order.map(i => [name(i), ...table.columns.slice(0, -1).map(column => column.write(i))]),
+            document.getElementById('answer').textContent];
+    })()""")
+    inputs: list[Any] = [tmp_path / "1.folded", [tmp_path / "0.folded", tmp_path / "1.folded"]]
+    for number, one in enumerate(inputs):
+        report(one, page := tmp_path / f"{number}.html", prune=0)
+        do = [value(f"(fastprof.menu.do(['hide', {json.dumps(hide)}]), null)") for hide in hides]
+        forget = value("""(() => {  // the trees, and so all that is derived from them
+            const {menu, transforms} = fastprof, {steps} = transforms;
+            transforms.steps = [];
+            menu.page.changed();
+            transforms.trees.clear();
+            transforms.steps = steps;
+            menu.page.changed();
+        })()""")
+        found = drive(page, *[step for hide in do for step in (hide, seen, forget, seen)])
+        for hide, after, anew in zip(hides, found[1::4], found[3::4], strict=True):
+            assert after == anew, (number, hide)

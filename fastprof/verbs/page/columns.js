@@ -11,28 +11,80 @@ const widthOf = texts => {
 
 // Of the first n figures where the largest and the least are, and the smallest that is not 0; and the 20 largest without
 // their signs, the largest first.
-const FEW = 20;
+const FEW = 20, LISTED = 2 * FEW;
 const summaries = new WeakMap();  // by array of figures
+const list = (largest, i, size) => {
+  largest.splice(largest.findLastIndex(one => one.size >= size) + 1, 0, {i, size});
+  if (largest.length > LISTED) largest.pop();
+};
 const summaryOf = (items, n) => {
-  let most = -1, least = -1, small = -1, largest = -Infinity, lowest = Infinity, smallest = Infinity, last = -1;  // of the few
-  const few = [];
+  let most = -1, least = -1, small = -1, highest = -Infinity, lowest = Infinity, smallest = Infinity, last = -1;  // of those listed
+  const largest = [];
   for (let i = 0; i < n; i++) {
     const cost = items[i], size = cost < 0 ? -cost : cost;
     if (size < smallest && size > 0) [small, smallest] = [i, size];
-    if (cost > largest) [most, largest] = [i, cost];
+    if (cost > highest) [most, highest] = [i, cost];
     if (cost < lowest) [least, lowest] = [i, cost];
     if (!(size > last)) continue;
-    few.splice(few.findLastIndex(one => one >= size) + 1, 0, size);
-    if (few.length > FEW) few.pop();
-    if (few.length === FEW) last = few[FEW - 1];
+    list(largest, i, size);
+    if (largest.length === LISTED) last = largest[LISTED - 1].size;
   }
-  return {extremes: [most, least, small].filter(i => i >= 0), few};
+  return {most, least, small, largest};
+};
+// That of figures of which few are others than before; null: all of them have to be looked at.
+const summaryAfter = (items, n, {before, changed}) => {
+  const known = summaries.get(before)?.get(n);
+  if (!known || changed.size > FEW) return null;
+  let {least, small} = known;
+  const largest = known.largest.filter(({i}) => !changed.has(i)), last = known.largest.at(-1)?.size;
+  for (const i of changed) {
+    const cost = items[i], size = Math.abs(cost);
+    if (i === least || i === small) return null;
+    if (cost < items[least]) least = i;
+    if (size && size < Math.abs(items[small])) small = i;
+    if (size >= last) list(largest, i, size);
+  }
+  const most = largest.length ? largest[0].i : -1;
+  return largest.length < Math.min(FEW, n) || small < 0 || !(items[most] > 0) ? null : {most, least, small, largest};
 };
 const summary = (items, n) => {
   if (!summaries.has(items)) summaries.set(items, new Map());
-  const known = summaries.get(items);  // by n
-  if (!known.has(n)) known.set(n, summaryOf(items, n));
-  return known.get(n);
+  const known = summaries.get(items), change = figureChanges.get(items);  // by n
+  if (!known.has(n)) known.set(n, (change && summaryAfter(items, n, change)) ?? summaryOf(items, n));
+  const {most, least, small, largest} = known.get(n);
+  return {extremes: [most, least, small].filter(i => i >= 0), few: largest.slice(0, FEW).map(({size}) => size)};
+};
+// Which of the first n functions have a figure in one of these arrays.
+const rowsKnown = new WeakMap();  // by the first array: {lists, n, rows}
+const rowsOf = (lists, n) => {
+  const kept = new Uint8Array(n), found = new Uint32Array(n);
+  for (const items of lists) for (let i = Math.min(n, items.length) - 1; i >= 0; i--) if (items[i]) kept[i] = 1;
+  let size = 0;
+  for (let i = 0; i < n; i++) if (kept[i]) found[size++] = i;
+  return found.subarray(0, size);
+};
+const rowsAfter = (lists, n) => {
+  const changes = lists.map(items => figureChanges.get(items)), changed = changes[0]?.changed, known = rowsKnown.get(changes[0]?.before);
+  if (known?.n !== n || changed.size > FEW || lists.length !== known.lists.length || changes.some((one, k) => one?.before !== known.lists[k])) return null;
+  let {rows} = known;
+  for (const f of changed) {
+    const at = firstOf(rows, i => i >= f), has = rows[at] === f;
+    if (has === lists.some(items => items[f])) continue;
+    const found = new Uint32Array(rows.length + (has ? -1 : 1));
+    found.set(rows.subarray(0, at));
+    if (!has) found[at] = f;
+    found.set(rows.subarray(has ? at + 1 : at), has ? at : at + 1);
+    rows = found;
+  }
+  return rows;
+};
+const rowsWith = (lists, n) => {
+  if (!lists.length) return new Uint32Array(0);
+  const known = rowsKnown.get(lists[0]);
+  if (known?.n === n && known.lists.length === lists.length && known.lists.every((items, k) => items === lists[k])) return known.rows;
+  const rows = rowsAfter(lists, n) ?? rowsOf(lists, n);
+  rowsKnown.set(lists[0], {lists, n, rows});
+  return rows;
 };
 const NO_FIGURES = new Float64Array(0);
 

@@ -239,11 +239,10 @@ class Flame {
     return boxes.part.found;
   }
   // The width in pixels below which neighbours are one box: in low rows of calls two, as there are many rows.
-  narrowest() { return this.boxes.above && this.low < LOW ? 2 : 1; }
+  narrowest(boxes = this.boxes) { return boxes.above && this.low < LOW ? 2 : 1; }
   // All boxes at a width, also for the overview.
-  whole(width) {
-    const {boxes} = this;
-    const least = this.narrowest();
+  whole(width, boxes = this.boxes) {
+    const least = this.narrowest(boxes);
     if (boxes.all?.width !== width || boxes.all.least !== least) boxes.all = {width, least, found: boxes.visible(0, 1, least / width)};
     return boxes.all.found;
   }

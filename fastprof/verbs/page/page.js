@@ -406,15 +406,9 @@ const begin = async () => {
   };
   // Which rows the table has: those with figures, and only matching ones.
   const keeper = () => {
-    const {matches} = state, n = rowCount(), kept = new Uint8Array(n);
-    const figures = shownColumns().flatMap(k => [rowFigures("row self", k), rowFigures("row inclusive", k)]);
-    for (const items of ofThread() ? figures : [...figures, column("row calls 0")])
-      for (let i = Math.min(n, items.length) - 1; i >= 0; i--) if (items[i]) kept[i] = 1;
-    if (matches) for (let i = 0; i < n; i++) if (!matches[i]) kept[i] = 0;
-    const found = new Uint32Array(n);
-    let size = 0;
-    for (let i = 0; i < n; i++) if (kept[i]) found[size++] = i;
-    return found.subarray(0, size);
+    const {matches} = state, figures = shownColumns().flatMap(k => [rowFigures("row self", k), rowFigures("row inclusive", k)]);
+    const found = rowsWith(ofThread() ? figures : [...figures, column("row calls 0")], rowCount());
+    return matches ? found.filter(i => matches[i]) : found;
   };
 
   // ---- the controls
@@ -631,7 +625,7 @@ const begin = async () => {
   about();
   address.restore();
   root.dataset.ready = "yes";
-  if (shownColumns().length === 1 && isInclusiveKnown()) prepare(view, shownColumns()[0], names.length, () => boxesOf("inverted"));
+  if (shownColumns().length === 1 && isInclusiveKnown()) prepare(view, shownColumns()[0], names.length, () => boxesOf("inverted"), boxes => flame.whole(flame.holder.clientWidth || 1, boxes));
   // for tests
   window.fastprof = {data, state, transforms, menu, flame, table, view, graph, treemap, colours, scaleOf, exports};
 };

@@ -29,6 +29,14 @@ const room = (name, Type, n) => {
   if (!(scratch.get(name)?.length >= n)) scratch.set(name, new Type(n));
   return scratch.get(name);
 };
+// Arrays for the next transform, made in idle time: that a page gets new memory takes as long as what is written into it.
+const spares = [];
+const spare = n => [Uint32Array, Uint32Array, Uint32Array, Uint16Array, Float64Array, Float64Array, Float64Array].map(Type => () => spares.push(new Type(n + 1).fill(0)));
+// An array of zeros.
+const zeros = (Type, n) => {
+  const at = spares.findIndex(items => items instanceof Type && items.length >= n && n > items.length / 2);
+  return at < 0 ? new Type(n) : spares.splice(at, 1)[0].subarray(0, n);
+};
 // Items `from` to `stop` - 1 go to where they are `by` later.  A browser copies many of them faster than a loop.
 const copied = (to, items, from, stop, by) => {
   if (stop - from > 64) to.set(items.subarray(from, stop), from + by);
@@ -49,7 +57,7 @@ const copied = (to, items, from, stop, by) => {
 // copies: [first, last + 1, how much later they are now] of those that were copied; entered: [node, its node]; gone: the same}
 const PARENT_OF_CHANGED = 2;
 const rebuilt = ({n, up, fn, span, depth}, {changes = null, changed = [], functions = null, limit, begins = null, lost = NONE}) => {
-  const ups = new Uint32Array(n + 1), shown = new Uint32Array(n + 1), spans = new Uint32Array(n + 1), deep = new Uint16Array(n + 1);
+  const [ups, shown, spans] = [1, 2, 3].map(() => zeros(Uint32Array, n + 1)), deep = zeros(Uint16Array, n + 1);
   const copies = [], entered = [], gone = [];
   const next = room("next", Int32Array, n);  // the next node that becomes one with it, 0: none; always all 0 before and after
   const last = room("last", Int32Array, limit + 1), of = room("of", Int32Array, limit + 1).fill(-1);  // by function: the last such node, and below which one
@@ -250,7 +258,7 @@ class Tree {
   }
   // Costs of the tree before, of nodes that were copied and entered; base: where contexts begin, whose costs they are.
   carried(costs, {copies, entered, base = 0}) {
-    const found = new Float64Array(this.n);
+    const found = zeros(Float64Array, this.n);
     for (let k = 0; k < copies.length; k += 3) copied(found, costs, copies[k] - base, copies[k + 1] - base, copies[k + 2] + base);
     for (let k = 0; k < entered.length; k += 2) found[entered[k + 1]] += costs[entered[k] - base];
     return found;
@@ -288,10 +296,21 @@ class Tree {
     const found = before.figuresOf(k, n), {moved: {functions}, changes: {gone, node}} = this;
     if (!functions.length) return this.known[k] = found;
     const own = found["row self"].slice(), all = found["row inclusive"].slice(), self = before.self[k], {fn} = this;
+    const changed = this.changedFunctions ??= new Set(functions);
     for (const f of functions) own[f] = all[f] = 0;
-    for (let k = 0; k < gone.length; k += 2) if (fn[gone[k + 1]] < n) own[fn[gone[k + 1]]] += self[gone[k]];
-    if (node >= 0) all[fn[node]] = this.total[k][node];
-    return this.known[k] = {"row self": own, "row inclusive": all};
+    for (let k = 0; k < gone.length; k += 2) {
+      const f = fn[gone[k + 1]];
+      if (f >= n) continue;
+      own[f] += self[gone[k]];
+      changed.add(f);
+    }
+    if (node >= 0) {
+      all[fn[node]] = this.total[k][node];
+      changed.add(fn[node]);
+    }
+    this.known[k] = {"row self": own, "row inclusive": all};
+    for (const [name, items] of Object.entries(this.known[k])) figureChanges.set(items, {before: found[name], changed});
+    return this.known[k];
   }
 
   // Adds these figures up to a node; whether those of all nodes are there.
@@ -330,7 +349,7 @@ class Tree {
     this.order = byName
       ? (a, b) => nameOf(fn[a]) < nameOf(fn[b]) ? -1 : nameOf(fn[a]) > nameOf(fn[b]) ? 1 : a - b
       : (a, b) => weight[b] - weight[a] || a - b;
-    this.left = new Float64Array(n);
+    this.left = zeros(Float64Array, n);
     this.laid = new Map();  // by node: its children, which have their place
   }
   width(i) { return i ? this.weight[i] / (this.weight[0] || 1) : 1; }
@@ -479,6 +498,8 @@ const allOf = (items, item, from = 1) => {
   if (i >= from) for (; i < items.length; i++) if (items[i] === item) found.push(i);
   return found;
 };
+// By array of figures: {before: another one, changed: the functions whose figures are others there}.
+const figureChanges = new WeakMap();
 // Self and inclusive costs by function.
 class FunctionSums {
   // of: by node, its function, below n
