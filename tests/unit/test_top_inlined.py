@@ -53,8 +53,9 @@ N = 100_000
         ([[0] * N], [[0] * N]),
         ([[i % 2 for i in range(N)], *([1] for _ in range(N))], [[0, 1 + i] for i in range(N)]),
         ([[*range(1, N)], *([0] for _ in range(N))], [[0, 1 + i] for i in range(N)]),
+        ([[0, *range(2, N)], [0, *range(N - 1, 1, -1)], *([1] for _ in range(N))], [[i % 2, 2 + i] for i in range(N)]),
     ],
-    ids=["calls itself", "two functions", "many functions"],
+    ids=["calls itself", "two functions", "many functions", "two frames with the same functions"],
 )
 def test_many_stacks_with_a_frame_of_many_inlined_functions(
     locations: list[list[int]], stacks: list[list[int]]
