@@ -10,6 +10,10 @@ from typing import Any
 import pytest
 
 import fastprof
+from fastprof.bridges.rows.transform import transform
+from fastprof.core.log import Log
+from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.options import Options
 from tests.reference import profile_proto
 from tests.reference.transforms import Frame, transformed
 from tests.support.paths import CORPUS
@@ -347,3 +351,39 @@ def test_many_callers_of_a_frame_of_many_inlined_functions(tmp_path: Path) -> No
     made = profile_proto.Profile.FromString((tmp_path / "out.pb").read_bytes())
     assert sum(sample.value[0] for sample in made.sample) == n
     assert max(len(location.line) for location in made.location) == n // 2
+
+
+def test_many_objects_with_frames_of_the_same_inlined_functions() -> None:
+    """The lines are in frames of each object: to change all for each would take 4 * 10^8 steps and as many rows."""
+    n = 20_000
+    model = Model()
+    bare, own = model.function("bare"), model.function("own", object_id=model.object("/lib/shared.so"))
+
+    def chain(function: int, n: int, outer: int = 0) -> int:
+        for i in range(n):
+            outer = model.line(function, i + 1, outer=outer)
+        return outer
+
+    chains = [
+        (chain(bare, n), ["app{}"]),
+        (chain(own, n), ["shared.so"]),
+        (chain(bare, 1, chain(own, n)), ["shared.so", "app{}"]),
+        (chain(own, 1, chain(bare, n)), ["app{}", "shared.so"]),
+    ]
+    objects = [model.mapping(model.object(f"/bin/app{i}"), i << 12, (i + 1) << 12) for i in range(n)]
+    model.add_part(Part(value_types=[ValueType("v", "u")]))
+    batch = Batch("stacks", n * len(chains), 1)
+    batch.c.n = 0
+    for i, mapping in enumerate(objects):
+        for lines, _ in chains:
+            batch.c.stack[batch.c.n] = model.stack(0, model.frame(mapping, i << 12, lines=lines))
+            batch.c.n += 1
+    (changed,) = transform([batch], model, Options(collapse_object=["."]), Log())
+    for i in range(0, n, 7919):
+        for k, (_, expected) in enumerate(chains):
+            frame = model.row("stacks", changed.c.stack[i * len(chains) + k])[1]
+            found, line = [], model.row("frames", frame)[-1]
+            while line:
+                function, _, _, line = model.row("lines", line)
+                found.append(model.string(model.row("functions", function)[2]).decode())
+            assert found[::-1] == [name.format(i) for name in expected]

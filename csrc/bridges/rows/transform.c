@@ -127,14 +127,46 @@ static struct fp_transform_line below(struct fp_transform *t, struct fp_transfor
     return (struct fp_transform_line){lines, to, is_object};
 }
 
+enum { HAS_OWN = 1, HAS_BARE = 2, IS_KNOWN = 4 };
+
+/* Whether a line and those that it is inlined into have functions with an object of their own, and others, that are not
+ * hidden; if a function has none, the object of the mapping is not hidden. */
+static int kinds_of(struct fp_transform *t, uint32_t line) {
+    uint32_t n = 0;
+    int found = IS_KNOWN;
+    fp_array_zeroed(&t->kinds, &t->cap_kinds, (uint64_t)line + 1, sizeof *t->kinds);
+    for (; line; line = fp_table_row(&t->model->lines, line)[FP_LINE_OUTER]) {
+        if (t->kinds[line]) {
+            found = t->kinds[line];
+            break;
+        }
+        FP_PUSH(t->chain, n, t->cap_chain) = line;
+    }
+    while (n--) {
+        const uint32_t at = t->chain[n], function = fp_table_row(&t->model->lines, at)[FP_LINE_FUNCTION];
+        if (!fp_transform_hides(t, function, 0))
+            found |= fp_table_row(&t->model->functions, function)[FP_FUNCTION_OBJECT] ? HAS_OWN : HAS_BARE;
+        t->kinds[at] = (uint8_t)found;
+    }
+    return found;
+}
+
 /* The same of a chain of lines, of which those that are known are not changed again. */
 static struct fp_transform_line changed_lines(struct fp_transform *t, uint32_t line, uint32_t object) {
     struct fp_transform_line found = {0, 0, 0};
     const int of_object = bits(&t->objects, object); /* other objects make no difference */
+    const int is_one = of_object && !(of_object & FP_TRANSFORM_HIDES);
     if (of_object & FP_TRANSFORM_HIDES && !t->hiding) t->hiding = object;
-    const uint32_t like = of_object & FP_TRANSFORM_HIDES ? t->hiding : of_object ? object : 0;
+    if (is_one) kinds_of(t, line);
     uint32_t n = 0;
     for (; line; line = fp_table_row(&t->model->lines, line)[FP_LINE_OUTER]) {
+        const int kinds = is_one ? t->kinds[line] & (HAS_OWN | HAS_BARE) : 0;
+        if (kinds == HAS_BARE) { /* all of them become the object */
+            const uint32_t to = function_of_object(t, object);
+            found = (struct fp_transform_line){fp_model_line(t->model, to, 0, 0, 0), to, 1};
+            break;
+        }
+        const uint32_t like = is_one ? (kinds & HAS_BARE ? object : 0) : of_object ? t->hiding : 0;
         const uint32_t before = t->inlined.n;
         fp_array_room(&t->becomes, &t->cap_becomes, (uint64_t)before + 1, sizeof *t->becomes);
         fp_array_room(&t->chain, &t->cap_chain, (uint64_t)n + 1, sizeof *t->chain);

@@ -17,7 +17,8 @@
  *              functions is in `marks`: the caller divides their costs (fastprof/bridges/rows/hidden_arcs.py)
  *
  * Memory: 4 bytes for each of the model's stacks and frames, 40 for a line of an inlined function, and what is linear
- * in open calls.  Frames that share lines take no more time: each line is changed once.
+ * in open calls.  Frames that share lines take no more time: each line is changed once; but once for each collapsed
+ * object, if only some of it and what it is inlined into have an object of their own.
  */
 #pragma once
 
@@ -53,7 +54,9 @@ struct fp_transform {
     uint32_t *chain, cap_chain;       /* lines of a frame, innermost first; or rows of `inlined` */
     struct fp_table inlined;          /* a line, and what its mapping changes: what it becomes is in `becomes` */
     struct fp_transform_line *becomes;
-    uint32_t cap_becomes, hiding;       /* a mapping's object that is hidden; 0: none so far */
+    uint32_t cap_becomes, hiding; /* a mapping's object that is hidden; 0: none so far */
+    uint8_t *kinds; /* by line: what is in its chain, if the mapping's object is collapsed; 0: not known yet */
+    uint32_t cap_kinds;
     uint32_t *outermost, cap_outermost; /* by line: the outermost function of its chain + 1; 0: not known yet */
     struct fp_table names;              /* by name of a collapsed object: its function is in `collapsed` */
     uint32_t *collapsed, cap_collapsed;

@@ -17,8 +17,8 @@ void fp_transform_free(struct fp_transform *t) {
         FP_FREE(t->threads[i].calls.functions, t->threads[i].shown, t->threads[i].below);
     if (t->open) fp_open_clear(t->open);
     FP_CLEAR_TABLES(&t->names, &t->places, &t->inlined);
-    FP_FREE(t->threads, t->open, t->marks, t->stack_to, t->frame_to, t->path, t->chain, t->collapsed, t->object_to,
-            t->firsts, t->function_to, t->becomes, t->outermost, t);
+    FP_FREE(t->threads, t->open, t->marks, t->stack_to, t->frame_to, t->path, t->chain, t->kinds, t->collapsed,
+            t->object_to, t->firsts, t->function_to, t->becomes, t->outermost, t);
 }
 
 static void append(struct fp_transform *t, struct fp_batch *out, const struct fp_batch *in, uint32_t i, enum fp_op op,
