@@ -462,17 +462,6 @@ def test_causes(tmp_path: Path) -> None:
     )
 
 
-def test_causing_lines(tmp_path: Path) -> None:
-    paths = []
-    for i in range(10):
-        path = tmp_path / f"{i}.callgrind"
-        others = "".join(f"fn=g{k}\n{k + 20} 100\n" for k in range(8))
-        path.write_text(f"events: Ir\nfl=a.c\nfn=f\n7 {50 if i < 6 else 150}\n8 100\n{others}")
-        paths.append(str(path))
-    (one,) = fastprof.trend(paths).findings
-    assert [(cause.kind, cause.text) for cause in one.causes] == [("line", "a.c:7")]
-
-
 @pytest.mark.parametrize("by", ["function", "line", "file", "object", "category"])
 def test_builds_in_folders_of_their_own(tmp_path: Path, by: str, capsys: pytest.CaptureFixture[str]) -> None:
     """One finding, in all ways to group, and each cause once."""

@@ -8,21 +8,23 @@ f +30 % since 77ab01d:   main > serve > f      80 % of it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from itertools import islice
 
 from fastprof.bridges import INPUT_LABELS
+from fastprof.bridges.rows.pair import stem
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError
 from fastprof.core.options import Options
+from fastprof.core.unknown_names import known
 from fastprof.inputs import is_file
 from fastprof.verbs.diff import diff
 from fastprof.verbs.diff import options as options_of_diff
 from fastprof.verbs.trend.findings import Finding
-from fastprof.verbs.trend.keys import names_of, unpacked
+from fastprof.verbs.trend.keys import Key, names_of, unpacked
 from fastprof.verbs.trend.series import Points
-from fastprof.verbs.trend.sums import Profile, Sums
+from fastprof.verbs.trend.sums import Profile, Sums, ends
 
 _PROFILES = 4  # read on each side of a change
 _DEEPEST = 16  # functions of a path
@@ -55,8 +57,9 @@ def explained(
         sides = change.at, change.end if change.kind == "drift" and change.end < len(points.names) else change.at, only
         if sides not in read:
             read[sides] = _differences(points, *sides, chosen)
-        name, file, *_ = names_of(sums.rows.keys[change.row])
-        mine = [*_paths(name, read[sides].get("arc")), *_lines(name, file, read[sides].get("line")), *mine]
+        name = names_of(sums.rows.keys[change.row])[0]
+        lines = _lines(change.row, sums.rows.keys, read[sides].get("line"))
+        mine = [*_paths(name, read[sides].get("arc")), *lines, *mine]
         if mine:
             found[i] = tuple(mine)
     return found
@@ -119,21 +122,38 @@ def _paths(name: str, found: Any) -> list[Cause]:
     return listed
 
 
-def _lines(name: str, file: str, found: Any) -> list[Cause]:
+def _lines(at: int, keys: Sequence[Key], found: Any) -> list[Cause]:
+    """The lines that carry the change of a row: not of files that may be those of others of its name."""
     if found is None:
         return []
+    key = keys[at]
+    name, its_file, _, object_, _ = names_of(key)
+    same = (one for one in keys if name and one[0] == key[0] and one[1] != key[1])
+    others = {file for _, file, of, *_ in same if _may_be_one(known(of), object_)}
+    theirs = {end for other in others for end in ends(other)}
     mine: dict[tuple[str, int], tuple[str, float]] = {}  # of a file in another folder, and of several functions, too
     for row, change in _changed(found):
-        its = row.file or file
-        if row.line and its and (row.name == name if name else row.file == file):
-            key = its.rpartition("/")[2], row.line
-            of, so_far = mine.get(key, (its, 0.0))
-            mine[key] = its if change > 0 else of, so_far + change
+        its = row.file or its_file
+        is_mine = row.name == name if name else row.file == its_file
+        if row.line and its and is_mine and _is_nearest(its, its_file, theirs) and _may_be_one(row.object, object_):
+            place = its.rpartition("/")[2], row.line
+            of, so_far = mine.get(place, (its, 0.0))
+            mine[place] = its if change > 0 else of, so_far + change
     total = sum(change for _, change in mine.values())
     if not total:
         return []
     listed = sorted(((change / total, of, line) for (_, line), (of, change) in mine.items()), reverse=True)
     return [Cause("line", f"{of}:{line}", min(1.0, share)) for share, of, line in listed[:_LISTED] if share >= _LEAST]
+
+
+def _is_nearest(its: str, file: str, theirs: Set[bytes]) -> bool:
+    """Whether a path shares more names at its end with `file` than with any of those whose `ends` are `theirs`."""
+    mine = {*ends(its.encode())} & {*ends(file.encode())}
+    return not theirs or bool(mine - theirs)
+
+
+def _may_be_one(one: str, other: str) -> bool:
+    return not one or not other or stem(one.encode()) == stem(other.encode())
 
 
 # ---- labels of inputs

@@ -75,7 +75,7 @@ class _Alike:
     def rename(self, row: int, file: bytes) -> None:
         """The row has this path from now on."""
         if self._ends is not None:
-            for end in _ends(file):
+            for end in ends(file):
                 self._ends.setdefault(end, {})[row] = None
 
     def near(self, file: bytes) -> Iterator[tuple[int, Iterable[int]]]:
@@ -83,13 +83,13 @@ class _Alike:
         if self._ends is None or file in UNKNOWN_BYTES:
             yield 1, self._rows
             return
-        ends = _ends(file)
-        for n in range(len(ends), 1, -1):
-            yield n, self._ends.get(ends[n - 1], ())
-        yield 1, merge(self._ends.get(ends[0], ()), self._ends.get(b"", ()))
+        its = ends(file)
+        for n in range(len(its), 1, -1):
+            yield n, self._ends.get(its[n - 1], ())
+        yield 1, merge(self._ends.get(its[0], ()), self._ends.get(b"", ()))
 
 
-def _ends(file: bytes) -> list[bytes]:
+def ends(file: bytes) -> list[bytes]:
     """The last name of a path, the last two ..."""
     if file in UNKNOWN_BYTES:
         return [b""]
