@@ -216,36 +216,41 @@ static void feed_calls(struct uftrace_reader *r, struct fp_window *in, struct fp
     const uint64_t session = (uint64_t)r->u.session << 48;
     uint64_t last = r->last, end = r->u.until;
     if (r->next < r->end && r->switches[r->next].time < end) end = r->switches[r->next].time + 1;
+    /* locals: a store to `op` may change any other memory */
+    struct uftrace_call *const calls = r->calls;
+    uint64_t *const times = out->time;
+    uint32_t *const functions = out->function;
+    uint8_t *const ops = out->op;
+    const uint32_t cap_calls = r->cap, cap = out->cap;
     uint32_t n = r->n, i = out->n;
-    size_t pos = in->pos;
-    const uint32_t cap = out->cap;
-    for (; i < cap && in->n - pos >= RECORD; pos += RECORD) {
-        const uint64_t time = fp_u64(in->p + pos), word = fp_u64(in->p + pos + 8), address = word >> 16;
+    const uint8_t *p = in->p + in->pos, *const limit = in->p + in->n;
+    for (; i < cap && limit - p >= RECORD; p += RECORD) {
+        const uint64_t time = fp_u64(p), word = fp_u64(p + 8), address = word >> 16;
         const uint32_t level = (uint32_t)(word >> 6 & 1023) * 2;
         if ((word & 0x3e) != MAGIC << 3 || time < last || time >= end)
             break; /* bits 1 to 5: a call without arguments */
         uint32_t function;
         if (word & EXIT) {
-            if (!n || r->calls[n - 1].level != level) break;
-            function = r->calls[--n].function;
+            if (!n || calls[n - 1].level != level) break;
+            function = calls[--n].function;
         } else {
             const size_t slot = (address ^ address >> 12) % CACHE;
             const uint32_t known = r->cache[slot].row;
             if (!known || r->cache[slot].key != (address | session)) break;
-            if (n == r->cap || (n && (r->calls[n - 1].level >= level || r->calls[n - 1].level & 1))) break;
+            if (n == cap_calls || (n && (calls[n - 1].level >= level || calls[n - 1].level & 1))) break;
             function = r->functions[known].function;
-            r->calls[n++] = (struct uftrace_call){function, level};
+            calls[n++] = (struct uftrace_call){function, level};
         }
-        out->time[i] = last = time;
-        out->op[i] = word & EXIT ? FP_OP_EXIT : FP_OP_ENTER;
-        out->function[i++] = function;
+        times[i] = last = time;
+        ops[i] = word & EXIT ? FP_OP_EXIT : FP_OP_ENTER;
+        functions[i++] = function;
     }
     for (uint32_t k = out->n; k < i; k++) out->thread[k] = r->thread;
     memset(out->cpu + out->n, 0, (i - out->n) * sizeof *out->cpu);
     r->n = n;
     r->last = last;
     out->n = i;
-    in->pos = pos;
+    in->pos = (size_t)(p - in->p);
 }
 
 static int feed_thread(struct uftrace_reader *r, struct fp_window *in, struct fp_batch *out, struct fp_err *err) {

@@ -147,27 +147,34 @@ FP_INLINE struct player player_of(const struct fp_fold *f, const struct fp_fold_
     return p;
 }
 
+/* A call of `function` by the arc `a` ends, after `ticks`, in which were `calls`, itself included. */
+FP_INLINE void end_call(struct player *p, struct fp_fold_arc *a, uint32_t function, uint64_t ticks, uint64_t self,
+                        uint64_t calls) {
+    uint64_t *const inclusive = p->inclusive;
+    if (FP_UNLIKELY(inclusive != NULL)) {
+        if (!p->by_function[function].active) {
+            uint64_t *const sums = inclusive + 2 * (size_t)function;
+            p->failed |= __builtin_add_overflow(sums[FP_FOLD_TIME], ticks, &sums[FP_FOLD_TIME]) * TICKS;
+            sums[FP_FOLD_CALLS] += calls;
+        }
+        if (FP_UNLIKELY(p->durations != NULL)) keep_duration(p->durations, function, ticks);
+    }
+    const int self_overflows = __builtin_add_overflow(a->self, self, &a->self);
+    if (p->tree) p->failed |= self_overflows * SELF; /* else too_long() does not ask */
+    if (FP_LIKELY(a->active == 0)) {
+        if (FP_UNLIKELY(__builtin_add_overflow(a->ticks, ticks, &a->ticks))) p->failed |= TICKS;
+        a->subcalls += calls;
+    }
+}
+
 /* Ends the top frame at `now`. */
 FP_INLINE void pop(struct player *p, struct fp_fold_frame *top, uint64_t now) {
     struct fp_fold_arc *a = &p->arcs[top->arc];
-    uint64_t *const inclusive = p->inclusive;
     const uint64_t ticks = now - top->enter;
     p->by_function[top->function].active--;
-    if (FP_UNLIKELY(inclusive != NULL)) {
-        if (!p->by_function[top->function].active) {
-            uint64_t *const sums = inclusive + 2 * (size_t)top->function;
-            p->failed |= __builtin_add_overflow(sums[FP_FOLD_TIME], ticks, &sums[FP_FOLD_TIME]) * TICKS;
-            sums[FP_FOLD_CALLS] += p->calls - top->calls_before;
-        }
-        if (FP_UNLIKELY(p->durations != NULL)) keep_duration(p->durations, top->function, ticks);
-    }
-    const int self_overflows = __builtin_add_overflow(a->self, ticks - top->child, &a->self);
-    if (p->tree) p->failed |= self_overflows * SELF; /* else too_long() does not ask */
+    a->active--;
+    end_call(p, a, top->function, ticks, ticks - top->child, p->calls - top->calls_before);
     top[-1].child += ticks;
-    if (FP_LIKELY(--a->active == 0)) {
-        if (FP_UNLIKELY(__builtin_add_overflow(a->ticks, ticks, &a->ticks))) p->failed |= TICKS;
-        a->subcalls += p->calls - top->calls_before;
-    }
 }
 
 FP_INLINE int is_arc(const struct fp_fold_arc *a, uint32_t caller, uint32_t callee, uint32_t group) {
@@ -342,31 +349,41 @@ int fp_fold_feed(struct fp_fold *f, struct fp_feed *feed, struct fp_err *err) {
     }
 }
 
-/* Enters a function.  `many`: its last arc is seldom the next one. */
-FP_INLINE void enter(struct fp_fold *f, struct fp_fold_thread *t, struct player *p, uint32_t function, uint64_t now,
-                     int many) {
+/* The arc by which the top frame calls `function`.  `many`: the last arc of a function is seldom its next one. */
+FP_INLINE uint32_t next_arc(struct fp_fold *f, struct player *p, uint32_t function, int many) {
     const uint32_t caller = FP_LIKELY(!p->tree) ? p->top->function : p->top->function ? p->top->arc + 1 : 0;
     const uint64_t from = (uint64_t)p->group << 32 | caller;
+    struct fp_fold_function *const known = &p->by_function[function];
+    if (!many && known->last_from == from) return known->last_arc;
+    const uint32_t arc = arc_of(f, p, caller, known->as);
+    if (!many) {
+        known->last_arc = arc;
+        known->last_from = from;
+    }
+    known->entered = 1;
+    return arc;
+}
+
+FP_INLINE void enter(struct fp_fold_thread *t, struct player *p, uint32_t function, uint32_t arc, uint64_t now) {
     if (FP_UNLIKELY(p->top == p->limit)) {
         const size_t depth = (size_t)(p->top - t->frames);
         fp_array_room(&t->frames, &t->cap, (uint64_t)t->cap + 1, sizeof *t->frames);
         p->top = t->frames + depth;
         p->limit = t->frames + t->cap - 1;
     }
-    struct fp_fold_function *const known = &p->by_function[function];
-    uint32_t arc = known->last_arc;
-    if (many || known->last_from != from) {
-        arc = arc_of(f, p, caller, known->as);
-        if (!many) {
-            known->last_arc = arc;
-            known->last_from = from;
-        }
-        known->entered = 1;
-    }
     p->arcs[arc].active++;
     p->arcs[arc].calls++;
-    known->active++;
+    p->by_function[function].active++;
     *++p->top = (struct fp_fold_frame){now, 0, p->calls++, arc, function};
+}
+
+/* Enters a function that the next row leaves, as half of all calls do: without a frame, for whose memory the exit would
+ * wait. */
+FP_INLINE void call_leaf(struct player *p, uint32_t function, uint32_t arc, uint64_t ticks) {
+    p->calls++;
+    p->arcs[arc].calls++;
+    end_call(p, &p->arcs[arc], function, ticks, ticks, 1);
+    p->top->child += ticks;
 }
 
 FP_INLINE void leave(struct fp_fold *f, struct player *p, uint32_t function, uint64_t now) {
@@ -411,7 +428,14 @@ FP_INLINE void play_rows(struct fp_fold *f, struct fp_fold_thread *t, struct pla
         }
         last = now;
         if (op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS) {
-            enter(f, t, p, functions[i], now, predicted != NULL);
+            const uint32_t function = functions[i], arc = next_arc(f, p, function, predicted != NULL);
+            if (!predicted && i + 1 < to && ops[i + 1] == FP_OP_EXIT && functions[i + 1] == function && function &&
+                time[i + 1] >= now) {
+                last = time[++i];
+                call_leaf(p, function, arc, last - now);
+            } else {
+                enter(t, p, function, arc, now);
+            }
         } else {
             leave(f, p, functions[i], now);
         }
