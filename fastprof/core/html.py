@@ -9,13 +9,14 @@ from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import printable
 from fastprof.core.figures import Scale
 
-# The style of pages without code, like that of the report (verbs/page/page.css): a bar with the title, light or dark.
+# The style of pages without code, that of the report (verbs/page/page.css): a bar with the title, its colours.
 STYLE = """\
-:root{color-scheme:light dark}
-body{margin:0;font:13px/1.4 system-ui,-apple-system,"Segoe UI",sans-serif;background:Canvas;color:CanvasText}
-h1{font-size:14px;line-height:40px;margin:0;padding:0 10px;border-bottom:1px solid #8885}
-p{margin:6px 10px;max-width:60em;color:GrayText}
-a{color:LinkText}
+:root{color-scheme:light dark;--back:#ffffff;--front:#1d2129;--soft:#5b6270;--line:#d9dde3;--accent:#1f5fbf}
+@media(prefers-color-scheme:dark){:root{--back:#16181d;--front:#e7e9ee;--soft:#a2a9b6;--line:#353a44;--accent:#7fb0ff}}
+body{margin:0;font:13px/1.4 system-ui,-apple-system,"Segoe UI",sans-serif;background:var(--back);color:var(--front)}
+h1{font-size:14px;line-height:40px;margin:0;padding:0 10px;border-bottom:1px solid var(--line)}
+p{margin:6px 10px;max-width:60em;color:var(--soft)}
+a{color:var(--accent)}
 """
 _LONGEST = 300  # characters of a cell
 _MOST = 1000  # rows

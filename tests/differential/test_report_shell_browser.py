@@ -171,6 +171,26 @@ def test_print_has_all_levels(tmp_path: Path) -> None:
     assert before < 40 and whole == 101
 
 
+def test_print_is_of_a_light_page_with_table_and_details(tmp_path: Path) -> None:
+    """Paper is as narrow as a phone, whose page has one of them at a time; and a picture must not be dark."""
+    (tmp_path / "a.folded").write_text("main;f 5\n")
+    report(tmp_path / "a.folded", tmp_path / "page.html")
+    rules = """[...document.styleSheets].flatMap(sheet => [...sheet.cssRules]).map(rule => rule.media?.mediaText || '')
+        .filter(text => text.includes('760px'))"""
+    colours = "[document.documentElement.dataset.theme, ...fastprof.flame.drawn.map(d => fastprof.view.colour(d)[0])]"
+    phone, light, dark, printed, after = drive(
+        tmp_path / "page.html",
+        value(rules),
+        value(colours),
+        value(f"(document.getElementById('theme').click(), {colours})"),
+        value(f"(dispatchEvent(new Event('beforeprint')), {colours})"),
+        value(f"(dispatchEvent(new Event('afterprint')), {colours})"),
+    )
+    assert phone == ["screen and (max-width: 760px)"]
+    assert printed == light and after == dark and light[0] == "light" and dark[0] == "dark"
+    assert not {*light} & {*dark}
+
+
 def test_long_names_keep_both_ends(tmp_path: Path) -> None:
     """Of a C++ name; a Java name loses its package first, and in a narrow box its class."""
     names = [

@@ -8,6 +8,7 @@ from pathlib import Path
 import fastprof
 from fastprof import report
 from tests.differential.test_report_browser import ROWS, choose, drive, tab, text_of, value
+from tests.support.paths import CORPUS
 from tests.unit.test_report_page import timeline
 from tests.unit.test_report_samples import SAMPLES, text
 
@@ -169,3 +170,26 @@ def test_a_range_of_samples_has_their_costs(tmp_path: Path) -> None:
     top = fastprof.top(tmp_path / "in.perf", time_range="165ms:405ms", n=0)
     assert {name: (own, all_) for name, own, all_ in rows} == {r.name: (r.self, r.inclusive) for r in top.rows}
     assert "with 24 samples, 72 in all threads shown" in hint
+
+
+def test_the_last_sample_is_visible(tmp_path: Path) -> None:
+    """It has no duration, as the page ends with it."""
+    report(CORPUS / "perf-script/good/real-default-sched-own.perf", tmp_path / "page.html")
+    find = "fastprof.flame.drawn.filter(d => !d.width).map(d => [d.w, d.x + d.w <= fastprof.flame.canvas.clientWidth])"
+    assert drive(tmp_path / "page.html", tab("time"), value(find))[-1] == [[1, True]]
+
+
+def test_low_rows_of_the_selected_function_keep_their_colour(tmp_path: Path) -> None:
+    """Frames of low rows, one next to the other if it is recursive, would cover them all."""
+    (tmp_path / "in.perf").write_text(text([(7, 1000 + 10 * i, ";".join(["f"] * 60)) for i in range(9)]))
+    report(tmp_path / "in.perf", tmp_path / "page.html")
+    paint = """(() => {
+        const {flame} = fastprof, {pen} = flame, heights = [], tints = [], {strokeRect, fillRect} = pen;
+        pen.strokeRect = (x, y, w, h) => heights.push(h);
+        pen.fillRect = (...box) => { if (pen.globalAlpha < 0.5) tints.push(box[3]); fillRect.apply(pen, box); };
+        flame.paint();
+        Object.assign(pen, {strokeRect, fillRect});
+        return [flame.low, heights.length, tints.length];
+    })()"""
+    low, frames, tints = drive(tmp_path / "page.html", tab("time"), value(paint), height=600)[-1]
+    assert low < 12 and frames == 0 and tints >= 50

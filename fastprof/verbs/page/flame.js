@@ -9,6 +9,7 @@
 // So the number of boxes follows what is visible, not the size of the profile.
 const ROW = 19, LOWEST = 4, LOW = 8;  // pixels; rows of calls get lower, so that all threads are visible
 const TALLEST = 16_000;  // pixels of a canvas
+const HIGHER_THAN_PAGE = 1400;  // pixels of a picture that can be fitted to a printed page
 const AXIS = 22;  // the height of the time axis, and of a thread's title
 
 // To set the size of a canvas takes milliseconds, even if it is the same.
@@ -123,6 +124,7 @@ class Flame {
     const ratio = window.devicePixelRatio || 1;
     resize(canvas, Math.round(width * ratio), Math.round(height * ratio));
     canvas.style.height = `${height}px`;
+    canvas.style.maxHeight = isWhole && height < HIGHER_THAN_PAGE ? "85vh" : "";  // else the first page would be empty
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
     pen.font = "12px system-ui, sans-serif";
@@ -132,12 +134,13 @@ class Flame {
     const back = style.getPropertyValue("--back"), accent = style.getPropertyValue("--accent");
     const scroll = isWhole ? 0 : this.holder.scrollTop, path = this.pathOf(this.focused), span = this.to - this.from, scale = width / span;
     this.drawn = [];
-    const fills = new Map(), frames = [], labels = [];  // drawn by colour: a browser reads a colour each time that it is set
+    const fills = new Map(), frames = [], tinted = [], labels = [];  // drawn by colour: a browser reads a colour each time that it is set
     for (const box of this.laidOut(scale)) {
       const {x, width: w, row, id, fn} = box;
       const y = this.y(row, all) - scroll, high = boxes.above ? this.low : ROW, thick = high > 6 ? high - 1 : high;
       if (y + high < 0 || y > height) continue;
-      const left = Math.max(0, (x - this.from) * scale), right = Math.min(width, (x + w - this.from) * scale);
+      const least = w ? 0 : 1;  // pixels: a sample at the end has no duration
+      const left = Math.max(0, Math.min(width - least, (x - this.from) * scale)), right = Math.max(left + least, Math.min(width, (x + w - this.from) * scale));
       const wide = right - left, gap = wide > 3 ? 1 : 0;
       const [fill, text] = view.colour(box);
       // faint: a caller of what is zoomed into, or not of the chosen object
@@ -152,8 +155,11 @@ class Flame {
         if (!list) fills.set(fill, list = []);
         list.push(left, y, wide - gap, thick);
       }
-      if (fn === view.chosen && fn !== NONE && wide >= 4) frames.push([left, y, wide - gap, front, wide < 9 ? 1 : 2, thick]);
-      else if (path.has(id) && wide >= 4) frames.push([left, y, wide - gap, front, 1, thick]);
+      if (fn === view.chosen && fn !== NONE && wide >= 4) {
+        if (thick > LOW + 4) frames.push([left, y, wide - gap, front, wide < 9 ? 1 : 2, thick]);
+        else tinted.push([left, y, wide - gap, thick]);  // a frame would cover it
+      }
+      if (path.has(id) && fn !== view.chosen && wide >= 4) frames.push([left, y, wide - gap, front, 1, thick]);
       if (id === this.hovered || id === this.focused) frames.push([left, y, wide - gap, accent, 2, thick]);
       const n = box.count ?? box.many?.length ?? 0;
       if (wide > 24 && high > 12) labels.push([n ? `${exact(n)} small boxes` : view.label(fn, id), left, y, wide - gap, text, high, n > 0]);
@@ -163,6 +169,10 @@ class Flame {
       pen.fillStyle = fill;
       for (let k = 0; k < list.length; k += 4) pen.fillRect(list[k], list[k + 1], list[k + 2], list[k + 3]);
     }
+    pen.fillStyle = front;
+    pen.globalAlpha = 0.45;
+    for (const one of tinted) pen.fillRect(...one);
+    pen.globalAlpha = 1;
     for (const one of frames) this.frame(...one);
     for (const one of labels) this.label(...one);
     if (boxes.lanes) boxes.lanes.draw({flame: this, y: row => this.y(row, all) - scroll, from: this.from, to: this.to, width, height, style: name => style.getPropertyValue(name)});

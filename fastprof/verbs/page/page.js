@@ -527,11 +527,18 @@ const begin = async () => {
   const theme = to => {
     root.dataset.theme = themeShown = to;
     flame.draw();
-    if (graph.nodes) drawGraph();
+    if (graph.nodes || (view.tree && state.order === "treemap")) drawGraph();
   };
   theme(dark.matches ? "dark" : "light");
   dark.addEventListener("change", () => theme(dark.matches ? "dark" : "light"));
   byId("theme").addEventListener("click", () => theme(isDark() ? "light" : "dark"));
+  let themeBefore = "light";  // paper is white
+  addEventListener("beforeprint", () => {
+    themeBefore = themeShown;
+    theme("light");
+    flame.paint(true);  // the next frame is after the print
+  });
+  addEventListener("afterprint", () => theme(themeBefore));
   document.addEventListener("keydown", event => {
     const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
     if (event.key === "Escape") {

@@ -18,8 +18,8 @@ _ABOVE, _BELOW = "220 50 30", "40 110 220"  # red, blue
 _STYLE = f"""{STYLE}\
 table{{border-collapse:collapse;margin:6px 4px;font-variant-numeric:tabular-nums}}
 th,td{{padding:2px 6px;white-space:nowrap;text-align:right;font-weight:normal}}
-th[scope=row]{{text-align:left;position:sticky;left:0;background:Canvas}}
-thead th{{position:sticky;top:0;background:Canvas;vertical-align:bottom;font-weight:600}}
+th[scope=row]{{text-align:left;position:sticky;left:0;background:var(--back)}}
+thead th{{position:sticky;top:0;background:var(--back);vertical-align:bottom;font-weight:600}}
 thead th.c{{writing-mode:vertical-rl}}
 tbody tr:hover th{{background:#8882}}
 """
