@@ -101,9 +101,11 @@ def expand(
 def without_emptied(found: list[Any]) -> list[Any]:
     """The inputs without files that are empty because Callgrind wrote one for each thread."""
     # the 1 in NAME.1-01 may be the number of a dump or part of the name
-    numbered = [path for path in found if isinstance(path, str) and path[-1:].isdigit()]
+    numbered = [path for path in found if type(path) is str and path[-1:].isdigit()]
     per_thread = [re.fullmatch(r"(?s)((.*?)(?:\.[0-9]+)?)-[0-9]+", path) for path in numbered]
     of_threads = {name for match in per_thread if match for name in match.groups()}
+    if not of_threads:
+        return found
     return [path for path in found if path not in of_threads or not os.path.isfile(path) or os.path.getsize(path)]
 
 

@@ -11,7 +11,7 @@ import pytest
 from fastprof.core.source import Source
 from fastprof.formats.archive import tree as archive_tree
 from fastprof.formats.archive.index import Archive
-from fastprof.formats.archive.sections import Member
+from fastprof.formats.archive.sections import Codec, Member
 from fastprof.formats.archive.tree import EMPTY, LEAST, NBYTES, Page, Tree
 from fastprof.store import adding, compact, listing
 from tests.support.archives import graph, write_archive
@@ -37,7 +37,7 @@ class File:
 
 
 def all_of(root: Page, file: File) -> dict[str, tuple[int, bytes]]:
-    return {name: (number, entry) for name, number, entry, _ in Tree(root, file.read).below()}
+    return {name: (number, entry) for number, name, entry, _ in Tree(root, file.read).below()}
 
 
 @pytest.mark.parametrize("longest", [10, 5000])
@@ -60,11 +60,11 @@ def test_it_holds_what_a_dict_holds(longest: int) -> None:
         tree = Tree(root, file.read)
         for name in rnd.sample(sorted(want), min(5, len(want))):
             assert (found := tree.find(name)) and found[:2] == want[name] and tree.find(name + "!") is None
-            assert next(tree.below(name))[0] == name
+            assert next(tree.below(name))[1] == name
         assert tree.find("") is None and tree.find("\uffff") is None
     assert list(all_of(root, file)) == sorted(want) and all_of(root, file) == want
     first = sorted(want)[len(want) // 2][:-1]
-    assert [name for name, *_ in tree.below(first)] == [name for name in sorted(want) if name >= first]
+    assert [name for _, name, *_ in tree.below(first)] == [name for name in sorted(want) if name >= first]
     root = Tree(root, file.read).changed(dict.fromkeys(want), file.write)
     assert root == EMPTY and root.height == 0
 
@@ -126,9 +126,9 @@ def test_few_pages_are_read_for_one_of_many_profiles(tmp_path: Path, monkeypatch
     read: list[int] = []
     page = Archive._page
 
-    def counted(self: Archive, source: Source, offset: int) -> Page:
+    def counted(self: Archive, source: Source, codec: Codec, offset: int) -> Page:
         read.append(offset)
-        return page(self, source, offset)
+        return page(self, source, codec, offset)
 
     monkeypatch.setattr(Archive, "_page", counted)
     assert listing.names(path, ["0123/*"]) == [f"0123/{i}" for i in range(1230, 1240)]

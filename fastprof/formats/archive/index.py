@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from fnmatch import translate
 from heapq import merge
-from itertools import chain, groupby, islice, takewhile
+from itertools import chain, groupby, islice, pairwise, takewhile
 from operator import attrgetter
 from threading import Lock
 
@@ -86,7 +86,8 @@ class Archive:
 
     def tree(self, source: Source) -> Tree:
         """The index, whose pages are read from `source`."""
-        return Tree(self.root, lambda offset: self._page(source, offset))
+        codec = Codec()
+        return Tree(self.root, lambda offset: self._page(source, codec, offset))
 
     def keep(self, offset: int, page: Page) -> None:
         """Keep a page in memory."""
@@ -95,14 +96,14 @@ class Archive:
             if len(self.pages) > _PAGES:
                 del self.pages[next(iter(self.pages))]
 
-    def _page(self, source: Source, offset: int) -> Page:
+    def _page(self, source: Source, codec: Codec, offset: int) -> Page:
         with self._lock:
             page = self.pages.pop(offset, None)
         if page is None:
             section = read_header(source, offset)
             if section.type != PAGE:
                 raise SectionError(offset, f"section is of type {section.type}, expected a page of the index")
-            page = _page_of(unpack_metadata(section, payload(source, Codec(), section), list), offset, section.stored)
+            page = _page_of(unpack_metadata(section, payload(source, codec, section), list), offset, section.stored)
         self.keep(offset, page)
         return page
 
@@ -115,8 +116,7 @@ class Archive:
     def listed(self, source: Source, first: str = "") -> Iterator[Listed]:
         """All profiles by name, from a name on.  Errors: SectionError."""
         with self.checked():
-            for name, number, entry, stored in self.tree(source).below(first):
-                yield Listed(number, name, entry, stored)
+            yield from map(Listed._make, self.tree(source).below(first))
 
     @contextmanager
     def checked(self) -> Iterator[None]:
@@ -178,12 +178,12 @@ class Archive:
 
         Errors: SectionError; LookupError with a pattern that no profile has.
         """
-        found: dict[int, Listed] = {}
-        for listed in self.by_name(source, patterns):
-            if found.setdefault(listed.number, listed).name != listed.name:
-                both = f"{found[listed.number].name!r:.80} and {listed.name!r:.80}"
-                raise SectionError(self.at, f"index: {both} both have number {listed.number}")
-        return [found[number] for number in sorted(found)]
+        found = sorted(self.by_name(source, patterns), key=attrgetter("number"))
+        if len({listed.number for listed in found}) < len(found):
+            first, second = next(pair for pair in pairwise(found) if pair[0].number == pair[1].number)
+            both = f"{first.name!r:.80} and {second.name!r:.80}"
+            raise SectionError(self.at, f"index: {both} both have number {first.number}")
+        return found
 
     def names(self, source: Source, wanted: str = "") -> str:
         """A few names for a message, the most similar to the requested one first."""

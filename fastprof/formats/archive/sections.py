@@ -209,7 +209,7 @@ class Codec:
     def __init__(self, level: int = 3, base_of: Callable[[int], bytes] | None = None) -> None:
         self.level = level
         self._base_of = base_of
-        self._decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 31)
+        self._decompressors: dict[bytes, zstandard.ZstdDecompressor] = {}  # by dictionary: without one, and of metadata
         # After TABLES that were stored as a difference, for the following ROWS: by stack id the base's id of the same
         # stack, or 0; u32.  Of functions, if there are no stacks.
         self._stacks = b""
@@ -304,10 +304,18 @@ class Codec:
             return self._applied(section.type, base, raw, offset)
         return bases + raw
 
+    def _decompressor(self, dictionary: bytes) -> zstandard.ZstdDecompressor:
+        is_usual = dictionary in (b"", DICTIONARY)
+        if is_usual and dictionary in self._decompressors:
+            return self._decompressors[dictionary]
+        known = _dictionary(dictionary) if dictionary else None
+        made = zstandard.ZstdDecompressor(dict_data=known, max_window_size=1 << 31)
+        if is_usual:
+            self._decompressors[dictionary] = made
+        return made
+
     def _decompressed(self, section: Section, stored: bytes, dictionary: bytes) -> bytes:
-        offset, decompressor = section.offset + HEADER_NBYTES, self._decompressor
-        if dictionary:
-            decompressor = zstandard.ZstdDecompressor(dict_data=_dictionary(dictionary), max_window_size=1 << 31)
+        offset, decompressor = section.offset + HEADER_NBYTES, self._decompressor(dictionary)
         if section.flags & WITHOUT_MAGIC:
             stored = ZSTD_MAGIC + stored
         try:

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise, repeat
+from operator import ge
 
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.schema import fits
@@ -53,10 +54,11 @@ class Page(NamedTuple):
             raise ValueError("names, numbers and entries of a page differ in length")
         if page.height and not n:
             raise ValueError("a page above others is empty")
-        if not all(first < second for first, second in pairwise(page.names)):
+        if any(map(ge, page.names, islice(page.names, 1, None))):
             raise ValueError("names of a page do not ascend")
         limit = offset if page.height else MAX_NUMBER
-        if wrong := next((number for number in page.numbers if not 0 <= number < limit), None):
+        if n and (min(page.numbers) < 0 or max(page.numbers) >= limit):
+            wrong = next(number for number in page.numbers if not 0 <= number < limit)
             what = f"a page refers to byte {wrong}" if page.height else f"profile number is {wrong}"
             raise ValueError(f"{what}, expected 0 to {limit - 1}")
         return page
@@ -83,15 +85,16 @@ class Tree:
         i = bisect_left(page.names, name)
         return (page.numbers[i], page.entries[i], page.stored) if [*page.names[i : i + 1]] == [name] else None
 
-    def below(self, first: str = "") -> Iterator[tuple[str, int, bytes, int]]:
-        """Name, number and entry of each profile from a name on, by name, and the stored bytes of their page."""
+    def below(self, first: str = "") -> Iterator[tuple[int, str, bytes, int]]:
+        """Number, name and entry of each profile from a name on, by name, and the stored bytes of their page."""
         last: str | None = None
         for page in self._leaves(self.root, first):
             begin = bisect_left(page.names, first)
             if last is not None and page.names[0] <= last:
                 raise ValueError("names of pages do not ascend")
-            for i in range(begin, len(page.names)):
-                yield page.names[i], page.numbers[i], page.entries[i], page.stored
+            columns = page.numbers, page.names, page.entries
+            n = len(page.names) - begin
+            yield from zip(*(islice(one, begin, None) for one in columns), repeat(page.stored, n), strict=True)
             last = page.names[-1] if page.names else last
 
     def _leaves(self, page: Page, first: str) -> Iterator[Page]:
