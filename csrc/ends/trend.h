@@ -93,7 +93,7 @@ struct fp_trend_replicas {
     int32_t is_own;        /* each row belongs to the hosts that have it: others say nothing of it */
     const double *n_of;    /* by point: the weights of its profiles */
     const double *n_by;    /* by point, then by host: the same; borrowed, as all of these */
-    const double *by_host; /* by series, then by host: sums of values */
+    const double *by_host; /* by host, then by series: sums of values */
     const double *squares; /* by series: sums of squared values */
     double *spread;        /* result, by series: the variance of a point's mean by the spread of its replicas */
     double freedom;        /* result: of the spread; 0: there is none */
@@ -123,7 +123,7 @@ struct fp_trend_sides {
     const uint32_t *places; /* by row: its series; FP_TREND_NO_ROW: it is left out; borrowed, as all of these */
     uint32_t n_rows;
     uint32_t n_hosts;
-    double *by_host; /* by series, then by host */
+    double *by_host; /* by host, then by series */
     double *squares; /* by series: of squared values */
 };
 
@@ -138,18 +138,24 @@ struct fp_trend_kept {
     uint32_t n;
 };
 
-/* Writes costs to `out`, which has room for 8 + 28 n bytes, with as few bytes a number as they need.  Returns the
- * length.
- */
-size_t fp_trend_pack(const struct fp_trend_kept *k, uint8_t *out);
+/* Writes costs to `out`, which has room for 12 + 28 n bytes, with as few bytes a number as they need; with the rows,
+ * or, if `before` is not 0, with those that are so many bytes before them, each of 4 bytes.  Returns the length. */
+size_t fp_trend_pack(const struct fp_trend_kept *k, uint32_t before, uint8_t *out);
 
-/* Reads what fp_trend_pack wrote; k->n is what the first four bytes say.  FP_E_MALFORMED for another length, or a row
- * that is not below `most`. */
-int fp_trend_unpack(const uint8_t *data, size_t length, uint32_t most, struct fp_trend_kept *k);
+/* Sets the columns of `to`, which has more rows: `places` of them by row.  FP_DONE; FP_NEEDS if a row has neither self
+ * nor inclusive costs, as those have that a profile lacks. */
+int fp_trend_spread(const struct fp_trend_kept *k, const uint32_t *places, struct fp_trend_kept *to);
 
-/* Whether n profiles, whose packed costs follow each other, fill `length` bytes and have only rows below `most`:
- * FP_DONE, or FP_E_MALFORMED. */
-int fp_trend_check(const uint8_t *data, size_t length, const uint32_t *sizes, uint32_t n, uint32_t most);
+/* Reads what fp_trend_pack wrote, at a place in `data`; k->n, for which there is room, becomes the number of rows.  Of
+ * rows that profiles share, only those with costs are read.  FP_E_MALFORMED for another length, or a row that is not
+ * below `most`. */
+int fp_trend_unpack(const uint8_t *data, size_t length, uint64_t at, size_t size, uint32_t most,
+                    struct fp_trend_kept *k);
+
+/* Whether n profiles, whose packed costs follow each other, fill `length` bytes and have only rows below `most`: their
+ * own, or, if n_rows is not 0, all those at the beginning of data.  FP_DONE, or FP_E_MALFORMED. */
+int fp_trend_check(const uint8_t *data, size_t length, uint32_t n_rows, const uint32_t *sizes, uint32_t n,
+                   uint32_t most);
 
 /* What fp_trend_renumber needs of the numbers that rows have, and of those they get. */
 struct fp_trend_numbers {
@@ -159,11 +165,11 @@ struct fp_trend_numbers {
     uint32_t n_old, n_new;
 };
 
-/* Gives new numbers to the rows of n profiles, whose packed costs follow each other, in place, and adds to their
- * totals. `profile` is the number of the first, above 0, that none before it and no later one had.  Returns how many
- * were done: it stops before one with a number that is unknown, or with two rows of the same new one.  Or
+/* Gives new numbers to the rows of n profiles, whose packed costs follow each other from `at` on, in place, and adds to
+ * their totals. `profile` is the number of the first, above 0, that none before it and no later one had.  Returns how
+ * many were done: it stops before one with a number that is unknown, or with two rows of the same new one.  Or
  * FP_E_MALFORMED. */
-int fp_trend_renumber(struct fp_trend_numbers *n, uint8_t *data, size_t length, const uint32_t *sizes,
+int fp_trend_renumber(struct fp_trend_numbers *to, uint8_t *data, size_t length, uint64_t at, const uint32_t *sizes,
                       const double *scales, uint32_t n_profiles, uint32_t profile);
 
 /* Adds absolute costs, times a scale, to the totals of their rows.  FP_DONE. */

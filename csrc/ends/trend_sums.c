@@ -1,5 +1,6 @@
 /* The values of series, from costs of profiles: see trend.h. */
 #include <math.h>
+#include <string.h>
 
 #include "ends/trend.h"
 #include "ends/trend_private.h"
@@ -23,7 +24,8 @@ int fp_trend_total(double *totals, const uint32_t *rows, const int64_t *costs, u
 
 /* ---- on disk */
 
-#define HEAD 8 /* bytes: the number of rows, and the widths of four columns */
+#define HEAD 8     /* bytes: the number of rows, and the widths of four columns */
+#define REFERRED 4 /* more bytes if rows have width 0: how far before the head they are */
 
 static uint32_t width_of(const int64_t *values, uint32_t n) {
     int64_t low = 0, high = 0;
@@ -34,6 +36,7 @@ static uint32_t width_of(const int64_t *values, uint32_t n) {
     if (!low && !high) return 0;
     if (low >= INT8_MIN && high <= INT8_MAX) return 1;
     if (low >= INT16_MIN && high <= INT16_MAX) return 2;
+    if (low >= -(1 << 23) && high < 1 << 23) return 3;
     return low >= INT32_MIN && high <= INT32_MAX ? 4 : 8;
 }
 
@@ -52,6 +55,7 @@ static inline int64_t number(const uint8_t *column, uint32_t i, uint32_t width) 
     if (!width) return 0;
     if (width == 1) return (int8_t)from[0];
     if (width == 2) return (int16_t)(uint16_t)(from[0] | from[1] << 8);
+    if (width == 3) return (int32_t)((uint32_t)from[0] << 8 | (uint32_t)from[1] << 16 | (uint32_t)from[2] << 24) / 256;
     if (width == 4) return (int32_t)word(from);
     return (int64_t)((uint64_t)word(from) | (uint64_t)word(from + 4) << 32);
 }
@@ -59,126 +63,172 @@ static inline int64_t number(const uint8_t *column, uint32_t i, uint32_t width) 
 struct packed {
     const uint8_t *rows, *columns[3];
     uint32_t n, widths[3];
+    int is_own; /* the rows are of this profile only */
 };
 
-static int parsed(struct packed *p, const uint8_t *data, size_t length) {
-    size_t each = 4;
-    if (length < HEAD || data[4] != 4) return FP_E_MALFORMED;
+/* Of a profile of `size` bytes, whose rows are its own or somewhere before it. */
+static int parsed(struct packed *p, const uint8_t *data, size_t length, uint64_t at, size_t size) {
+    if (at > length || size > length - at || size < HEAD) return FP_E_MALFORMED;
+    const uint8_t *from = data + at;
+    const uint32_t width = from[4];
+    const size_t head = width ? HEAD : HEAD + REFERRED;
+    size_t each = width;
     for (uint32_t c = 0; c < 3; c++) {
-        const uint32_t width = p->widths[c] = data[5 + c];
-        if (width > 8 || (width & (width - 1))) return FP_E_MALFORMED;
-        each += width;
+        each += p->widths[c] = from[5 + c];
+        if (p->widths[c] > 4 && p->widths[c] != 8) return FP_E_MALFORMED;
     }
-    p->n = word(data);
-    if ((uint64_t)p->n * each != length - HEAD) return FP_E_MALFORMED;
-    p->rows = data + HEAD;
-    const uint8_t *from = p->rows + 4 * (size_t)p->n;
+    p->n = word(from);
+    if ((width && width != 4) || size < head || (uint64_t)p->n * each != size - head) return FP_E_MALFORMED;
+    const uint64_t before = width ? 0 : word(from + HEAD);
+    if (before > at || (!width && (uint64_t)p->n * 4 > before)) return FP_E_MALFORMED;
+    p->is_own = width != 0;
+    p->rows = p->is_own ? from + head : from - before;
+    from += head + (size_t)p->n * width;
     for (uint32_t c = 0; c < 3; from += (size_t)p->n * p->widths[c++]) p->columns[c] = from;
     return FP_DONE;
 }
 
-int fp_trend_check(const uint8_t *data, size_t length, const uint32_t *sizes, uint32_t n, uint32_t most) {
-    struct packed p;
-    for (uint32_t i = 0; i < n; data += sizes[i], length -= sizes[i], i++) {
-        if (sizes[i] > length || parsed(&p, data, sizes[i]) != FP_DONE) return FP_E_MALFORMED;
-        for (uint32_t k = 0; k < p.n; k++)
-            if (word(p.rows + 4 * (size_t)k) >= most) return FP_E_MALFORMED;
-    }
-    return length ? FP_E_MALFORMED : FP_DONE;
+static int are_below(const uint8_t *rows, uint32_t n, uint32_t most) {
+    for (uint32_t i = 0; i < n; i++)
+        if (word(rows + 4 * (size_t)i) >= most) return 0;
+    return 1;
 }
 
-/* Where the costs of one profile go, and what they are multiplied by. */
+int fp_trend_check(const uint8_t *data, size_t length, uint32_t n_rows, const uint32_t *sizes, uint32_t n,
+                   uint32_t most) {
+    struct packed p;
+    uint64_t at = 4 * (uint64_t)n_rows;
+    if (at > length || !are_below(data, n_rows, most)) return FP_E_MALFORMED;
+    for (uint32_t i = 0; i < n; at += sizes[i], i++) {
+        if (parsed(&p, data, length, at, sizes[i]) != FP_DONE || p.is_own == !!n_rows) return FP_E_MALFORMED;
+        if (p.is_own ? !are_below(p.rows, p.n, most) : p.n != n_rows || p.rows != data) return FP_E_MALFORMED;
+    }
+    return at == length ? FP_DONE : FP_E_MALFORMED;
+}
+
+/* Where the costs of one profile go, by series, and what they are multiplied by. */
 struct sums_at {
-    double *values, *by_host, *squares;
-    size_t by_point, by_host_of; /* steps from series to series */
+    const uint32_t *series; /* by place in the profile; others than the n_series are left out */
+    double *restrict values, *restrict by_host, *restrict squares;
     uint32_t n_series;
     double scale, weight;
 };
 
 /* Of costs of `width` bytes, which is constant in each copy of this function. */
-static inline int add_rows(const struct sums_at *to, const struct packed *p, const uint8_t *costs, uint32_t width,
-                           int per_calls, const struct fp_trend_sides *s) {
+static inline void add_rows(const struct sums_at to, const struct packed *p, const uint8_t *costs, uint32_t width,
+                            int per_calls) {
+    for (uint32_t i = 0; i < p->n; i++) {
+        const size_t f = to.series[i];
+        if (f >= to.n_series) continue;
+        const int64_t calls = per_calls ? number(p->columns[2], i, p->widths[2]) : 0;
+        double value = (double)number(costs, i, width) * to.scale;
+        if (calls > 0) value /= (double)calls;
+        const double weighted = to.weight * value;
+        to.values[f] += weighted;
+        to.squares[f] += weighted * value;
+        if (to.by_host) to.by_host[f] += weighted;
+    }
+}
+
+/* What is known while profiles are added: the values of one point, next to each other, and the series of rows. */
+struct adding {
+    double *values;
+    const uint8_t *rows;
+    uint32_t *series, cap;
+};
+
+static int find_series(struct adding *a, const struct packed *p, const struct fp_trend_sides *s) {
+    if (!p->is_own && p->rows == a->rows) return FP_DONE;
+    fp_scratch_room(&a->series, &a->cap, p->n, sizeof *a->series);
     for (uint32_t i = 0; i < p->n; i++) {
         const uint32_t row = word(p->rows + 4 * (size_t)i);
         if (row >= s->n_rows) return FP_E_MALFORMED;
-        const size_t f = s->places[row];
-        if (f >= to->n_series) continue;
-        const int64_t calls = per_calls ? number(p->columns[2], i, p->widths[2]) : 0;
-        double value = (double)number(costs, i, width) * to->scale;
-        if (calls > 0) value /= (double)calls;
-        const double weighted = to->weight * value;
-        to->values[f * to->by_point] += weighted;
-        to->squares[f] += weighted * value;
-        if (to->by_host) to->by_host[f * to->by_host_of] += weighted;
+        a->series[i] = s->places[row];
     }
+    a->rows = p->is_own ? NULL : p->rows;
     return FP_DONE;
 }
 
-static int add(struct fp_trend *t, const struct fp_trend_profiles *all, uint32_t profile, struct fp_trend_sides *s) {
+static int add(const struct fp_trend *t, const struct fp_trend_profiles *all, uint32_t profile, struct adding *a,
+               struct fp_trend_sides *s) {
     struct packed p;
-    const uint64_t at = all->at[profile];
-    const uint32_t point = all->point[profile], host = s->n_hosts ? all->host[profile] : 0;
-    if (at > all->length || all->size[profile] > all->length - at) return FP_E_MALFORMED;
-    if (parsed(&p, all->data + at, all->size[profile]) != FP_DONE) return FP_E_MALFORMED;
-    if (point >= t->n_points || (host && host >= s->n_hosts)) return FP_E_MALFORMED;
-    const struct sums_at to = {t->values + point,   s->n_hosts ? s->by_host + host : NULL,
-                               s->squares,          t->n_points,
-                               s->n_hosts,          t->n_series,
+    const uint32_t host = s->n_hosts ? all->host[profile] : 0;
+    if (host && host >= s->n_hosts) return FP_E_MALFORMED;
+    if (parsed(&p, all->data, all->length, all->at[profile], all->size[profile]) != FP_DONE) return FP_E_MALFORMED;
+    if (find_series(a, &p, s) != FP_DONE) return FP_E_MALFORMED;
+    double *by_host = s->n_hosts ? s->by_host + (size_t)host * t->n_series : NULL;
+    const struct sums_at to = {a->series,           a->values,           by_host, s->squares, t->n_series,
                                all->scale[profile], all->weight[profile]};
     const uint8_t *costs = p.columns[all->column];
     const int calls = all->per_calls;
     switch (p.widths[all->column]) {
-        case 0: return add_rows(&to, &p, costs, 0, calls, s);
-        case 1: return add_rows(&to, &p, costs, 1, calls, s);
-        case 2: return add_rows(&to, &p, costs, 2, calls, s);
-        case 4: return add_rows(&to, &p, costs, 4, calls, s);
-        default: return add_rows(&to, &p, costs, 8, calls, s);
+        case 0: return FP_DONE;
+        case 1: add_rows(to, &p, costs, 1, calls); return FP_DONE;
+        case 2: add_rows(to, &p, costs, 2, calls); return FP_DONE;
+        case 3: add_rows(to, &p, costs, 3, calls); return FP_DONE;
+        case 4: add_rows(to, &p, costs, 4, calls); return FP_DONE;
+        default: add_rows(to, &p, costs, 8, calls); return FP_DONE;
     }
 }
 
 int fp_trend_add(struct fp_trend *t, const struct fp_trend_profiles *p, struct fp_trend_sides *s) {
-    int status = p->column < 0 || p->column > 1 ? FP_E_MALFORMED : FP_DONE;
-    for (uint32_t i = 0; i < p->n && status == FP_DONE; i++) status = add(t, p, i, s);
+    if (p->column < 0 || p->column > 1) return FP_E_MALFORMED;
+    struct adding a = {0};
+    a.values = fp_scratch((size_t)t->n_series + 1, sizeof *a.values);
+    int status = FP_DONE;
+    for (uint32_t first = 0, end; first < p->n && status == FP_DONE; first = end) {
+        const uint32_t point = p->point[first];
+        if (point >= t->n_points) return FP_E_MALFORMED;
+        double *column = t->values + point;
+        for (uint32_t f = 0; f < t->n_series; f++) a.values[f] = column[(size_t)f * t->n_points];
+        for (end = first; end < p->n && p->point[end] == point && status == FP_DONE; end++)
+            status = add(t, p, end, &a, s);
+        for (uint32_t f = 0; f < t->n_series; f++) column[(size_t)f * t->n_points] = a.values[f];
+    }
     return status;
 }
 
-/* Of one profile.  FP_DONE; FP_NEEDS, without a change of the costs; FP_E_MALFORMED. */
-static int renumber(struct fp_trend_numbers *n, uint8_t *data, size_t length, uint32_t profile, double scale) {
-    struct packed p;
-    if (parsed(&p, data, length) != FP_DONE) return FP_E_MALFORMED;
-    for (uint32_t i = 0; i < p.n; i++) {
-        const uint32_t old = word(p.rows + 4 * (size_t)i);
-        if (old >= n->n_old) return FP_E_MALFORMED;
-        const int32_t row = n->rows[old];
-        if (row < 0 || (uint32_t)row >= n->n_new || n->marks[row] == profile) return FP_NEEDS;
-        n->marks[row] = profile;
+/* Of rows that one or several profiles have.  FP_DONE; FP_NEEDS, without a change of them; FP_E_MALFORMED. */
+static int renumber(struct fp_trend_numbers *to, uint8_t *rows, uint32_t n, uint32_t profile) {
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t old = word(rows + 4 * (size_t)i);
+        if (old >= to->n_old) return FP_E_MALFORMED;
+        const int32_t row = to->rows[old];
+        if (row < 0 || (uint32_t)row >= to->n_new || to->marks[row] == profile) return FP_NEEDS;
+        to->marks[row] = profile;
     }
-    uint8_t *to = data + HEAD;
-    for (uint32_t i = 0; i < p.n; i++, to += 4) {
-        const uint32_t row = (uint32_t)n->rows[word(to)];
-        for (uint32_t b = 0; b < 4; b++) to[b] = (uint8_t)(row >> 8 * b);
-        n->totals[row] += fabs((double)number(p.columns[0], i, p.widths[0])) * scale;
+    for (uint32_t i = 0; i < n; i++, rows += 4) {
+        const uint32_t row = (uint32_t)to->rows[word(rows)];
+        for (uint32_t b = 0; b < 4; b++) rows[b] = (uint8_t)(row >> 8 * b);
     }
     return FP_DONE;
 }
 
-int fp_trend_renumber(struct fp_trend_numbers *n, uint8_t *data, size_t length, const uint32_t *sizes,
+int fp_trend_renumber(struct fp_trend_numbers *to, uint8_t *data, size_t length, uint64_t at, const uint32_t *sizes,
                       const double *scales, uint32_t n_profiles, uint32_t profile) {
-    for (uint32_t i = 0; i < n_profiles; data += sizes[i], length -= sizes[i], i++) {
-        if (sizes[i] > length) return FP_E_MALFORMED;
-        const int status = renumber(n, data, sizes[i], profile + i, scales[i]);
+    const uint8_t *shared = NULL;
+    for (uint32_t i = 0; i < n_profiles; at += sizes[i++]) {
+        struct packed p;
+        if (parsed(&p, data, length, at, sizes[i]) != FP_DONE) return FP_E_MALFORMED;
+        const int status = p.rows == shared ? FP_DONE : renumber(to, data + (p.rows - data), p.n, profile + i);
         if (status == FP_NEEDS) return (int)i;
         if (status != FP_DONE) return status;
+        if (!p.is_own) shared = p.rows;
+        for (uint32_t k = 0; k < p.n; k++) {
+            const uint32_t row = word(p.rows + 4 * (size_t)k);
+            to->totals[row] += fabs((double)number(p.columns[0], k, p.widths[0])) * scales[i];
+        }
     }
     return (int)n_profiles;
 }
 
-size_t fp_trend_pack(const struct fp_trend_kept *k, uint8_t *out) {
+size_t fp_trend_pack(const struct fp_trend_kept *k, uint32_t before, uint8_t *out) {
     const int64_t *columns[] = {k->self, k->inclusive, k->calls};
     uint8_t *to = out + HEAD;
     for (uint32_t i = 0; i < 4; i++) out[i] = (uint8_t)(k->n >> 8 * i);
-    out[4] = 4;
-    for (uint32_t i = 0; i < k->n; i++, to += 4)
+    out[4] = before ? 0 : 4;
+    for (uint32_t b = 0; before && b < REFERRED; b++) *to++ = (uint8_t)(before >> 8 * b);
+    for (uint32_t i = 0; i < k->n && !before; i++, to += 4)
         for (uint32_t b = 0; b < 4; b++) to[b] = (uint8_t)(k->rows[i] >> 8 * b);
     for (uint32_t c = 0; c < 3; c++) {
         const uint32_t width = width_of(columns[c], k->n);
@@ -188,15 +238,34 @@ size_t fp_trend_pack(const struct fp_trend_kept *k, uint8_t *out) {
     return (size_t)(to - out);
 }
 
-int fp_trend_unpack(const uint8_t *data, size_t length, uint32_t most, struct fp_trend_kept *k) {
+int fp_trend_spread(const struct fp_trend_kept *k, const uint32_t *places, struct fp_trend_kept *to) {
+    uint32_t n_empty = 0;
+    memset(to->self, 0, to->n * sizeof *to->self);
+    memset(to->inclusive, 0, to->n * sizeof *to->inclusive);
+    memset(to->calls, 0, to->n * sizeof *to->calls);
+    for (uint32_t i = 0; i < k->n; i++) {
+        const uint32_t at = places[k->rows[i]];
+        to->self[at] = k->self[i];
+        to->inclusive[at] = k->inclusive[i];
+        to->calls[at] = k->calls[i];
+        n_empty += !k->self[i] && !k->inclusive[i];
+    }
+    return n_empty ? FP_NEEDS : FP_DONE;
+}
+
+int fp_trend_unpack(const uint8_t *data, size_t length, uint64_t at, size_t size, uint32_t most,
+                    struct fp_trend_kept *k) {
     struct packed p;
-    if (parsed(&p, data, length) != FP_DONE || p.n != k->n) return FP_E_MALFORMED;
+    if (parsed(&p, data, length, at, size) != FP_DONE || p.n > k->n) return FP_E_MALFORMED;
+    k->n = 0;
     for (uint32_t i = 0; i < p.n; i++) {
-        k->rows[i] = word(p.rows + 4 * (size_t)i);
-        if (k->rows[i] >= most) return FP_E_MALFORMED;
-        k->self[i] = number(p.columns[0], i, p.widths[0]);
-        k->inclusive[i] = number(p.columns[1], i, p.widths[1]);
-        k->calls[i] = number(p.columns[2], i, p.widths[2]);
+        const uint32_t row = word(p.rows + 4 * (size_t)i), to = k->n;
+        if (row >= most) return FP_E_MALFORMED;
+        k->rows[to] = row;
+        k->self[to] = number(p.columns[0], i, p.widths[0]);
+        k->inclusive[to] = number(p.columns[1], i, p.widths[1]);
+        k->calls[to] = number(p.columns[2], i, p.widths[2]);
+        k->n += p.is_own || k->self[to] || k->inclusive[to];
     }
     return FP_DONE;
 }
@@ -264,12 +333,18 @@ static double of_own(const struct fp_trend_replicas *r, const double *by_host, u
     return sum;
 }
 
+/* The sums of one series by host. */
+static void hosts_of(const struct fp_trend *t, const struct fp_trend_replicas *r, uint32_t series, double *by_host) {
+    for (uint32_t h = 0; h < r->n_hosts; h++) by_host[h] = r->by_host[(size_t)h * t->n_series + series];
+}
+
 /* Rows of which other hosts say nothing: means of the profiles of their own hosts. */
-static int means_of_own(struct fp_trend *t, struct fp_trend_replicas *r) {
+static int means_of_own(struct fp_trend *t, struct fp_trend_replicas *r, double *by_host) {
     for (uint32_t f = 0; f < t->n_series; f++) {
         double *x = t->values + (size_t)f * t->n_points;
+        hosts_of(t, r, f, by_host);
         for (uint32_t p = 0; p < t->n_points; p++) {
-            const double sum = of_own(r, r->by_host + (size_t)f * r->n_hosts, p);
+            const double sum = of_own(r, by_host, p);
             x[p] = sum > 0 ? x[p] / sum : (double)NAN;
         }
         r->spread[f] = 0;
@@ -337,7 +412,8 @@ static void level_turns(const struct turns *turns, double *x, uint32_t n) {
 
 int fp_trend_means(struct fp_trend *t, struct fp_trend_replicas *r) {
     const uint32_t n = t->n_points, hosts = r->n_hosts;
-    if (hosts && r->is_own) return means_of_own(t, r);
+    double *by_host = fp_scratch(hosts + 1, sizeof *by_host);
+    if (hosts && r->is_own) return means_of_own(t, r, by_host);
     double *levels = fp_scratch(hosts + 1, sizeof *levels), *right = fp_scratch(hosts + 1, sizeof *right);
     const double *inverse = hosts ? equations(t, r) : NULL;
     const int moves = hosts && !balanced(t, r);
@@ -349,7 +425,7 @@ int fp_trend_means(struct fp_trend *t, struct fp_trend_replicas *r) {
     r->freedom = fmax(0, (double)r->n_profiles - n - (hosts ? hosts - 1 : 0));
     for (uint32_t f = 0; f < t->n_series; f++) {
         double *x = t->values + (size_t)f * n, left = r->squares[f];
-        const double *by_host = r->by_host + (size_t)f * hosts;
+        hosts_of(t, r, f, by_host);
         int is_own = 0; /* whether any host has the row */
         if (hosts) solve(t, r, inverse, x, by_host, right, levels);
         for (uint32_t h = 0; h < hosts; h++) {

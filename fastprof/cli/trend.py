@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import chain
@@ -54,6 +55,9 @@ def add_arguments(parser: Parser) -> None:
     arguments.add_options(parser, options())
 
 
+_GARBAGE = 1 << 20  # objects between collections, of which thousands of profiles are many and none is garbage
+
+
 def run(args: argparse.Namespace) -> int:
     arguments.refuse_several(args)
     is_page = (args.output or "").endswith(".html")
@@ -70,6 +74,7 @@ def run(args: argparse.Namespace) -> int:
     refuse_output(args, args.output)
     arguments.refuse_screen(args, "--json", "--csv", "--markdown")
     Reads(args.inputs, checked(arguments.given(args, options()), options())).refuse(args.output)
+    gc.set_threshold(_GARBAGE)
     found = trend(args.inputs, **arguments.keywords(args, options()))
     if target:
         from fastprof.verbs.cells import write

@@ -64,7 +64,7 @@ class State:
 
     def __init__(self, path: str, *, lenient: bool = False, keep: bool = True) -> None:
         self.path, self._shown = path, shown(path)
-        self._entries: dict[str, tuple[int, bytes]] = {}  # by name: number, and bytes in the index
+        self._entries: dict[str, Listed] = {}  # by name
         self._fd: int | None = None
         self._ranges: Any = None  # for all profiles, which share what was read
         with open_store(path, lenient=lenient) as (source, self.archive):
@@ -114,15 +114,21 @@ class State:
         # without an index, replaced profiles are found as well
         with self.source(self.path) as source:
             found = chosen(self.path, source, self.archive, patterns)
-        for one in found:
-            if isinstance(one.entry, bytes):
-                self._entries[one.name] = one.number, one.entry
-        return [*map(self.input, dict.fromkeys(one.name for one in found))]
+        by_name = {one.name: one for one in found}
+        self._entries |= by_name
+        return [*map(self.input, by_name)]
 
-    def identity(self, name: str) -> bytes | None:
-        """What changes if a profile of this store is replaced: of those that `inputs` returned.  None: unknown."""
-        found = self._entries.get(name)
-        return None if found is None else b"%b %d %b" % (self._file, *found)
+    def identities(self, names: Iterable[str], path: bytes) -> list[bytes | None]:
+        """What changes if profiles of this store are replaced: of those that `inputs` returned, in the store at `path`.
+        None: unknown."""
+        found = map(self._entries.get, names)
+        head, of = path + b"\0", b"\0%b " % self._file
+        return [
+            b"%b%b%b%d %b" % (head, one[1].encode("utf-8", "surrogateescape"), of, one[0], one[2])
+            if one and isinstance(one[2], bytes)
+            else None
+            for one in found
+        ]
 
     def members(self, names: Iterable[str]) -> Iterator[Member | None]:
         """The profiles as the index has them.  If names are sorted, each of its pages is read once.  "" may be a name,

@@ -152,8 +152,33 @@ def test_runs_of_profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind:
             )[i % 4]
             new = (*row, _digest(key, row[0], crc32(row[1])), key)
             database.execute("UPDATE runs SET facts = ?, costs = ?, digest = ? WHERE key = ?", new)
-    assert 2 < len(all_) < 42
+    assert 2 < len(all_) < 2 * 42  # of two sets of options
     compared()
+
+
+@pytest.mark.parametrize(("kind", "is_shared"), [("same", True), ("other", False), ("builds", False)])
+def test_rows_that_profiles_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, *, is_shared: bool
+) -> None:
+    """Those of a run are kept once, if profiles have about the same ones, which are not those of two builds."""
+    monkeypatch.setattr("fastprof.verbs.trend.kept._LENGTH", 8)
+    rng, paths = random.Random(kind), []
+    for i in range(60):
+        build = i % 2 if kind == "builds" else 0
+        names = [f"f{k}" if kind != "other" else f"f{k}_{i}" for k in range(12) if k < 3 or rng.random() < 0.9]
+        rows = [f"fn={name}\n{k} {1000 * k + (80_000 if k == 2 and i > 40 else 900)}\n" for k, name in enumerate(names)]
+        path = tmp_path / f"{i:02}.callgrind"
+        path.write_text(f"events: Ir\nfl=/build{build}/a.c\n" + "".join(rows))
+        paths.append(str(path))
+    time.sleep(0.03)
+    cache, plain = tmp_path / "sums", fastprof.trend(paths, rows=50)._asdict()
+    assert plain["findings"]
+    for _ in range(2):
+        found = fastprof.trend(paths, rows=50, cache=str(cache))._asdict()
+        assert {**found, "log": found["log"].data()} == {**plain, "log": plain["log"].data()}
+    with sqlite3.connect(cache) as database:
+        n_shared = [json.loads(facts)[0]["rows"] for (facts,) in database.execute("SELECT facts FROM runs")]
+    assert sum((n > 0) == is_shared for n in n_shared) > len(n_shared) / 2  # one profile shares rows with itself
 
 
 def test_exact_costs_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +230,7 @@ def test_damaged_caches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 # By fact: what it is not.
 WRONG: dict[str, list[Any]] = {
     "name": [5],
-    "labels": [[], {"a": 1}],
+    "labels": [5, {"a": [1]}, {"a": 5}, {"a": []}, [], [[]]],
     "time": ["x"],
     "total": [1 << 80, 1.5],
     "samples": [None, float("inf")],
@@ -215,6 +240,7 @@ WRONG: dict[str, list[Any]] = {
     "calls": [1],
     "idle": ["x", [5]],
     "size": [-1, 1 << 40],
+    "rows": [-1, 0, 1, 1 << 40, "x", None, 1.5],
 }
 
 
@@ -242,7 +268,8 @@ def test_hostile_caches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
         if isinstance(facts, dict):
             return facts | {name: value} if name != "size" else {}
         common, each = facts
-        return [common | {name: value}, each] if name in common else [common, each | {name: [value, *each[name][1:]]}]
+        changed = [value, *each[name][1:]] if name in each and isinstance(each[name], list) else value
+        return [common | {name: value}, each] if name in common else [common, each | {name: changed}]
 
     for name, values in WRONG.items():
         for value in values:

@@ -280,9 +280,9 @@ def _points(profiles: Sequence[tuple[str, Profile]], over: Over, order: Order, c
     groups = [group for group in keys_of(chosen[BY]) if any(group in profile.labels for _, profile in profiles)]
     hosts: dict[tuple[str, ...], int] = {}
     labels = groups or [key or _HOST]
+    none = [""] * len(labels)
     of = [
-        [hosts.setdefault(tuple(p.labels.get(one, "") for one in labels), len(hosts)) for p in by_point[name]]
-        for name in names
+        [hosts.setdefault(tuple(map(p.labels.get, labels, none)), len(hosts)) for p in by_point[name]] for name in names
     ]
     return Points(names, [by_point[name] for name in names], of, len(hosts), season(names), is_own=bool(groups))
 

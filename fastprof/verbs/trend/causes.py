@@ -207,6 +207,6 @@ def is_all(one: Finding, sums: Sums, points: Points) -> bool:
 
 
 def _cost(sums: Sums, profile: Profile, one: Finding) -> float:
-    rows, *columns, _ = unpacked(sums.kept()[profile.at : profile.at + profile.size], len(sums.rows.keys))
+    rows, *columns, _ = unpacked(sums.kept(), len(sums.rows.keys), profile.at, profile.size)
     costs = columns[one.column]
     return sum(costs[i] for i, row in enumerate(rows) if row == one.change.row) / (profile.unit or 1)

@@ -20,7 +20,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
-from itertools import chain
+from itertools import chain, groupby
 from math import isfinite
 from types import NoneType
 from zlib import crc32
@@ -32,10 +32,11 @@ from fastprof.core.log import Log
 from fastprof.core.options import Options
 from fastprof.core.version import __version__
 from fastprof.inputs.stored import Stored, in_store
-from fastprof.verbs.trend.keys import Entry, Key, packed, unpacked
+from fastprof.verbs.trend.keys import Costs, Entry, Key, packed, together, unpacked, unversioned
 
 _APPLICATION = 0x46507452  # "FPtR"
-_LAYOUT = 4
+_LAYOUT = 5
+_PAGE = 1 << 14  # bytes: costs of many profiles are long
 _WAIT = 2  # seconds, for another run
 _TABLES = (
     "CREATE TABLE names (id INTEGER PRIMARY KEY, name BLOB, file BLOB, object BLOB, line INTEGER, label TEXT, "
@@ -60,6 +61,7 @@ _OWN: dict[str, set[type]] = {
     "unit": {int, float},
     "log": {dict, NoneType},
 }
+_ONCE = ("time", "unit", "log", "written")  # columns of a run that may be one value, if all are equal
 _OF_RUN = _OWN | {"written": {int, NoneType}, "size": {int}}
 _NO_LOG = Log().data()
 
@@ -68,7 +70,9 @@ class Run(NamedTuple):
     """Profiles that are kept together: what they have in common, and lists with an item for each."""
 
     facts: dict[str, Any]
-    costs: bytearray  # of one profile after the other, as packed, with names of the cache
+    costs: (
+        bytearray  # first the rows that all share, if any, then of one profile after the other; with names of the cache
+    )
     names: list[str]
     labels: list[dict[str, str]]
     times: list[int | None]
@@ -116,7 +120,6 @@ class Cache:
         self._options = json.dumps([__version__, _LAYOUT, sorted(options.given.items(), key=str), facts], default=str)
         if os.path.lexists(path) and not _is_ours(path):
             raise faulty(path, "is not a cache of fastprof trend; it is left as it is")
-        self._last = "", b""  # a path, as given and from the root
         self._used: list[bytes] = []  # keys of runs
         self._has_new_run = False
         self._is_new = self.is_busy = False  # busy: another run has it
@@ -135,6 +138,7 @@ class Cache:
         self._db = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None)
         self._db.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
         self._db.execute("PRAGMA trusted_schema=OFF")
+        self._db.execute(f"PRAGMA page_size={_PAGE}")  # of a new file
         self._db.execute("BEGIN IMMEDIATE")
         if not self._db.execute("PRAGMA application_id").fetchone()[0]:
             for statement in (f"PRAGMA application_id={_APPLICATION}", f"PRAGMA user_version={_LAYOUT}", *_TABLES):
@@ -162,46 +166,41 @@ class Cache:
 
     def key(self, path: Any) -> bytes | None:
         """The identity of an input and the options; None: it is not kept."""
-        found = self.identity(path)
+        (found,) = self._identities([path])
         return None if found is None else _digest(found, self._options)
 
-    def identity(self, path: Any) -> bytes | None:
-        """What changes if an input does; None: it is not kept."""
+    def _identities(self, paths: Sequence[Any]) -> Iterator[bytes | None]:
+        """What changes if inputs do; None: it is not kept."""
+        for state, some in groupby(paths, lambda path: path.state if isinstance(path, Stored) else None):
+            if state is None:
+                yield from map(self._of_file, some)
+            else:  # the store itself is none of its profiles
+                yield from state.identities([path.name for path in some], _absolute(state.path))
+
+    def _of_file(self, path: Any) -> bytes | None:
         try:
-            if isinstance(path, Stored) and path.name is not None:
-                of = path.state.identity(path.name)
-                name = path.name.encode("utf-8", "surrogateescape")
-                return None if of is None else b"%b\0%b\0%b" % (self._absolute(path.state.path), name, of)
-            if isinstance(path, str) and not isinstance(path, Stored) and in_store(path) is None and path != "-":
+            if isinstance(path, str) and in_store(path) is None and path != "-":
                 its = os.stat(path)
                 of = b"%d %d %d %d %d" % (its.st_dev, its.st_ino, its.st_size, its.st_mtime_ns, its.st_ctime_ns)
                 age = time.time_ns() - max(its.st_mtime_ns, its.st_ctime_ns)
                 is_coarse = its.st_mtime_ns % 1_000_000_000 == 0 == its.st_ctime_ns % 1_000_000_000
                 if stat.S_ISREG(its.st_mode) and age >= (_COARSE if is_coarse else _SETTLED):
-                    return b"%b\0%b" % (self._absolute(path), of)
+                    return b"%b\0%b" % (_absolute(path), of)
         except (OSError, ValueError, FastprofError):
             pass
         return None
-
-    def _absolute(self, path: str) -> bytes:
-        """The path from the root; of the last one it is known."""
-        if path != self._last[0]:
-            self._last = path, os.path.abspath(path).encode("utf-8", "surrogateescape")
-        return self._last[1]
 
     def runs(self, paths: Sequence[Any]) -> Iterator[tuple[range, bytes | None]]:
         """Inputs that are kept together: numbers of paths, and their key; None: that of no run.
 
         They end where the identity of an input says so, so that a new one changes only the run it is in.
         """
-        first, of = 0, list[bytes | None]()
-        for number, path in enumerate(paths, 1):
-            found = self.identity(path)
-            of.append(found)
-            if (found is not None and not crc32(found) % _LENGTH) or len(of) == 4 * _LENGTH:
-                yield range(first, number), self._key_of_run(of)
-                first, of = number, []
-        if of:
+        first, of = 0, [*self._identities(paths)]
+        for number, found in enumerate(of, 1):
+            if (found is not None and not crc32(found) % _LENGTH) or number - first == 4 * _LENGTH:
+                yield range(first, number), self._key_of_run(of[first:number])
+                first = number
+        if first < len(paths):
             yield range(first, len(paths)), None
 
     def _key_of_run(self, identities: list[bytes | None]) -> bytes | None:
@@ -214,8 +213,9 @@ class Cache:
             row = self._db.execute("SELECT facts, costs, digest FROM runs WHERE key = ?", (key,)).fetchone()
             if row is None or row[2] != _digest(key, row[0], crc32(row[1])):
                 return None
-            facts, each = json.loads(row[0])
-            if not _are_valid(facts, each, _OF_RUN) or not _are_sizes(each["size"], row[1], len(self._names)):
+            facts, columns = json.loads(row[0])
+            each = _whole(columns)
+            if not _are_valid(facts, each, _OF_RUN) or not _are_costs(facts, each["size"], row[1], len(self._names)):
                 return None
             self._used.append(key)
             return Run(facts, bytearray(row[1]), *(each[name] for name in _OF_RUN))
@@ -227,7 +227,7 @@ class Cache:
 
         `times`: when they were written, by number.
         """
-        identities = [self.identity(path) for path in paths]
+        identities = [*self._identities(paths)]
         key = self._key_of_run(identities)
         entries = [self.get(_digest(one, self._options)) for one in identities if one is not None]
         found = [entry for entry in entries if entry is not None]
@@ -236,18 +236,28 @@ class Cache:
         common = {name: found[0].facts[name] for name in _COMMON}
         if any(entry.facts[name] != common[name] for entry in found for name in _COMMON if name != "first"):
             return
-        data = [packed(entry.costs) for entry in found]
+        names, data = self._together([entry.costs for entry in found])
         each = {name: [entry.facts[name] for entry in found] for name in _OWN}
         each["log"] = [None if one == _NO_LOG else one for one in each["log"]]
         each["written"] = [times.get(number) for number in range(len(paths))]
         each["size"] = [*map(len, data)]
-        facts = json.dumps([common, each], separators=(",", ":"))
-        costs = b"".join(data)
+        facts = json.dumps([common | {"rows": len(names) // 4}, _short(each)], separators=(",", ":"))
+        costs = names + b"".join(data)
         if len(costs) < _MOST_BYTES:
             row = facts, costs, _digest(key, facts, crc32(costs))
             self._write("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?)", (key, _digest(self._options), *row))
             self._used.append(key)
             self._has_new_run = True
+
+    def _together(self, all_: list[Costs]) -> tuple[bytes, list[bytes]]:
+        """The rows that profiles share, b"" if these would take more room or be the same function, and their costs."""
+        names = sorted({*chain.from_iterable(costs[0] for costs in all_)})
+        is_dense = 2 * len(names) * len(all_) <= 3 * sum(len(costs[0]) for costs in all_)
+        if is_dense and len({unversioned(self._names[name]) for name in names}) == len(names):
+            found = together(all_, names, len(self._names))
+            if found is not None:
+                return found
+        return b"", [packed(costs) for costs in all_]
 
     def _forget_runs(self) -> None:
         """Those of the same options that this run of the program did not use: a profile of each was changed."""
@@ -315,6 +325,10 @@ class Cache:
         self._db.close()
 
 
+def _absolute(path: str) -> bytes:
+    return os.path.abspath(path).encode("utf-8", "surrogateescape")
+
+
 def _is_lock(error: Exception) -> bool:
     return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF in _LOCKED
 
@@ -365,9 +379,34 @@ def _are_texts(texts: Any) -> bool:
     return isinstance(texts, list) and {*map(type, texts)} <= {str}
 
 
-def _are_sizes(sizes: list[int], costs: bytes, most: int) -> bool:
+def _short(each: Mapping[str, list[Any]]) -> dict[str, Any]:
+    """Columns of a run as they are kept: equal values once, labels by key if all profiles have the same keys."""
+    found: dict[str, Any] = {**each}
+    keys = {tuple(labels) for labels in each["labels"]}
+    if len(keys) == 1:
+        found["labels"] = {key: _once([labels[key] for labels in each["labels"]]) for key in keys.pop()}
+    return {name: _once(column) if name in _ONCE else column for name, column in found.items()}
+
+
+def _once(column: list[Any]) -> list[Any]:
+    is_once = column.count(column[0]) == len(column) and len({*map(type, column)}) == 1
+    return column[:1] if is_once else column
+
+
+def _whole(columns: dict[str, Any]) -> dict[str, list[Any]]:
+    """The columns of `_short`.  Errors: those of _DAMAGED."""
+    n, labels = len(columns["size"]), columns["labels"]
+    found = {name: column * n if len(column) == 1 and name in _ONCE else column for name, column in columns.items()}
+    if isinstance(labels, dict):
+        values = zip(*(column * n if len(column) == 1 else column for column in labels.values()), strict=True)
+        found["labels"] = [dict(zip(labels, one, strict=True)) for one in values] if labels else [{}] * n
+    return found
+
+
+def _are_costs(facts: dict[str, Any], sizes: list[int], costs: bytes, most: int) -> bool:
     """Whether the costs of profiles have these sizes, and rows below `most`."""
-    if not sizes or min(sizes) < 0 or sum(sizes) != len(costs):
+    rows = facts["rows"]
+    if not sizes or min(sizes) < 0 or type(rows) is not int or not 0 <= 4 * rows <= len(costs):
         return False
     its: Pointer[int] = ffi.from_buffer("uint32_t[]", array("I", sizes))
-    return bool(lib.fp_trend_check(costs, len(costs), its, len(sizes), most) == lib.FP_DONE)
+    return bool(lib.fp_trend_check(costs, len(costs), rows, its, len(sizes), most) == lib.FP_DONE)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import mmap
 from array import array
+from collections.abc import Sequence
 
+from fastprof.bridges.rows.pair import stem
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any, NamedTuple
+from fastprof.core._typing import Any, NamedTuple, Pointer
 from fastprof.core.labels import GROUP_END
 from fastprof.core.unknown_names import known, text_of
 
@@ -19,6 +22,12 @@ def names_of(key: Key) -> tuple[str, str, int, str, str]:
     return text, known(file), line, known(object_), label
 
 
+def unversioned(key: Key) -> tuple[object, ...]:
+    """What another build leaves unchanged."""
+    name, file, object_, line, label = key
+    return name or (file.rpartition(b"/")[2] if not object_ else b""), stem(object_), line, label
+
+
 Costs = tuple["array[int]", "array[int]", "array[int]", "array[int]"]  # rows; self and inclusive costs and calls
 
 
@@ -30,21 +39,44 @@ def _pointers(costs: Costs) -> Any:
     return kept
 
 
-def packed(costs: Costs) -> bytes:
-    """Costs as bytes."""
-    room = ffi.new("uint8_t[]", 8 + 28 * len(costs[0]))
-    return ffi.buffer(room, lib.fp_trend_pack(_pointers(costs), room))[:]
+def packed(costs: Costs, before: int = 0) -> bytes:
+    """Costs as bytes; `before`: rows are not among them, but so many bytes before."""
+    room = ffi.new("uint8_t[]", 12 + 28 * len(costs[0]))
+    return ffi.buffer(room, lib.fp_trend_pack(_pointers(costs), before, room))[:]
 
 
-def unpacked(data: bytes, most: int) -> Costs:
+def unpacked(data: bytes | bytearray | mmap.mmap, most: int, at: int = 0, size: int | None = None) -> Costs:
     """What was packed.  Errors: ValueError for other bytes, and for a row that is not below `most`."""
-    n = int.from_bytes(data[:4], "little")
-    if len(data) < 8 + 4 * n:
+    size = len(data) - at if size is None else size
+    n = int.from_bytes(data[at : at + 4], "little")
+    if n > len(data):  # each has a byte at least
         raise ValueError("damaged costs")
     costs = array("I", bytes(4 * n)), array("q", bytes(8 * n)), array("q", bytes(8 * n)), array("q", bytes(8 * n))
-    if lib.fp_trend_unpack(data, len(data), most, _pointers(costs)) != lib.FP_DONE:
+    made = _pointers(costs)
+    its: Pointer[int] = ffi.from_buffer("uint8_t[]", data)
+    if lib.fp_trend_unpack(its, len(data), at, size, most, made) != lib.FP_DONE:
         raise ValueError("damaged costs")
-    return costs
+    if made.n == n:
+        return costs
+    ids, own, inclusive, calls = costs
+    return ids[: made.n], own[: made.n], inclusive[: made.n], calls[: made.n]
+
+
+def together(all_: Sequence[Costs], names: Sequence[int], n_names: int) -> tuple[bytes, list[bytes]] | None:
+    """Costs of several profiles: their rows, which are these `names`, and the costs of each.  None: a profile has a row
+    without costs, as if only others had it."""
+    places, n = array("I", bytes(4 * n_names)), len(names)
+    for place, name in enumerate(names):
+        places[name] = place
+    wide = array("I", names), array("q", bytes(8 * n)), array("q", bytes(8 * n)), array("q", bytes(8 * n))
+    rows, found = b"".join(name.to_bytes(4, "little") for name in names), list[bytes]()
+    at = len(rows)
+    for costs in all_:
+        if lib.fp_trend_spread(_pointers(costs), ffi.from_buffer("uint32_t[]", places), _pointers(wide)) != lib.FP_DONE:
+            return None
+        found.append(packed(wide, at))
+        at += len(found[-1])
+    return rows, found
 
 
 class Entry(NamedTuple):

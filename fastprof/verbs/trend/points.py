@@ -50,12 +50,8 @@ class Over:
     def needs_time(self) -> bool:
         return self.word in ("date", "time")
 
-    def name(self, path: str, labels: Mapping[str, str], time_ns: int | None) -> str | None:
-        """The point of an input; None: it has none."""
-        if self.word == "order":
-            return path
-        if self.key is not None:
-            return labels.get(self.key)
+    def moment(self, time_ns: int | None) -> str | None:
+        """The point of `date` and `time`; None: it is unknown."""
         if time_ns is None:
             return None
         from datetime import UTC, datetime

@@ -77,11 +77,14 @@ def _placed(profiles: Sequence[Profile], over: Over) -> tuple[list[tuple[str, Pr
     """The profiles with their points, and names of those that have none."""
     over.settle(profile.labels for profile in profiles)
     found, without = list[tuple[str, Profile]](), list[str]()
-    names: Iterable[str] = (profile.name for profile in profiles)
-    if over.word == "order":  # each is a point
+    names: Iterable[str | None]
+    if over.key is not None:
+        names = [profile.labels.get(over.key) for profile in profiles]
+    elif over.word == "order":  # each is a point
         names = distinct_names((profile.name, profile.path) for profile in profiles)
-    for own, profile in zip(names, profiles, strict=True):
-        name = over.name(own, profile.labels, profile.time_ns)
+    else:
+        names = [over.moment(profile.time_ns) for profile in profiles]
+    for name, profile in zip(names, profiles, strict=True):
         if name is None:
             without.append(profile.name)
         else:

@@ -68,17 +68,18 @@ class Replicas:
         self._weight = array(
             "d", [min(1.0, _FULL * one.samples / usual) if one.samples and usual else 1.0 for one in all_]
         )
-        self.n_of, self.n_by = [0.0] * n, [0.0] * (n * self.n_hosts or 1)  # sums of weights by point, and by host
-        self.variances = [0.0] * n  # of a point, times its level
+        # sums of weights by point, and by host; and the variance of a point, times its level
+        n_hosts, n_of, n_by, variances = self.n_hosts, [0.0] * n, [0.0] * (n * self.n_hosts or 1), [0.0] * n
         for one, point, host, weight in zip(all_, self._point, self._host, self._weight, strict=True):
-            self.n_of[point] += weight
-            if self.n_hosts:
-                self.n_by[point * self.n_hosts + host] += weight
+            n_of[point] += weight
+            if n_hosts:
+                n_by[point * n_hosts + host] += weight
             if one.samples and one.total and one.unit and per != "calls":
                 # a share of n samples has about variance share / n; of a cost per unit the same in its unit
-                self.variances[point] += weight**2 * one.total / one.samples / one.unit
-        for point, of in enumerate(self.n_of):
-            self.variances[point] /= of * (1 if points.is_own else of)  # else it is the variance of their mean
+                variances[point] += weight**2 * one.total / one.samples / one.unit
+        self.n_of, self.n_by, self.variances = n_of, n_by, variances
+        for point, of in enumerate(n_of):
+            variances[point] /= of * (1 if points.is_own else of)  # else it is the variance of their mean
 
     def parts(self, data: bytes | mmap.mmap) -> Iterator[fp_trend_profiles]:
         """Some profiles after the other.  `data`: the costs of all."""

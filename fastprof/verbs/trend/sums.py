@@ -19,7 +19,6 @@ from math import gcd, inf
 from operator import add
 
 from fastprof import bridges, plan
-from fastprof.bridges.rows.pair import stem
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple, Pointer
 from fastprof.core.chosen_value import ChosenValue
@@ -31,7 +30,7 @@ from fastprof.core.unknown_names import UNKNOWN_BYTES
 from fastprof.inputs import Inputs, Progress, is_file
 from fastprof.verbs.function_costs import FunctionCosts
 from fastprof.verbs.groups import keys_of
-from fastprof.verbs.trend.keys import Costs, Entry, Key, packed, unpacked
+from fastprof.verbs.trend.keys import Costs, Entry, Key, packed, unpacked, unversioned
 
 if TYPE_CHECKING:
     from fastprof.verbs.trend.kept import Cache, Run
@@ -128,10 +127,10 @@ class Rows:
             row = len(self.keys)
             self.keys.append(key)
             if self._pair:
-                self._alike.setdefault(_unversioned(key), _Alike()).add(row, self.keys)
+                self._alike.setdefault(unversioned(key), _Alike()).add(row, self.keys)
         else:
             self.keys[row] = key
-            self._alike[_unversioned(key)].rename(row, key[1])
+            self._alike[unversioned(key)].rename(row, key[1])
         self._numbers[key] = row
         self._last[row] = profile
         return row
@@ -139,7 +138,7 @@ class Rows:
     def _counterpart(self, key: Key, profile: int) -> int | None:
         """The row of the same function in an earlier build: of those that this profile lacks, the one whose file's path
         has the longest common end."""
-        alike, file = self._alike.get(_unversioned(key)), key[1]
+        alike, file = self._alike.get(unversioned(key)), key[1]
         for least, rows in alike.near(file) if alike else ():
             old = takewhile(lambda row: row < self._first_new, rows)  # later ones are of this profile
             best, most, tied = None, least - 1, False
@@ -165,11 +164,6 @@ def _merged(ids: array[int], columns: list[array[int]]) -> Costs:
         sums[i] = its if so_far is None else [*map(add, so_far, its)]
     own, inclusive, calls = (array("q", (its[k] for its in sums.values())) for k in range(3))
     return array("I", sums), own, inclusive, calls
-
-
-def _unversioned(key: Key) -> tuple[object, ...]:
-    name, file, object_, line, label = key
-    return name or (file.rpartition(b"/")[2] if not object_ else b""), stem(object_), line, label
 
 
 def _common_end(a: bytes, b: bytes) -> int:
@@ -396,16 +390,15 @@ class Sums:
         assert self._cache
         n, first = len(run.sizes), self.n_read
         sizes, scales = array("I", run.sizes), array("d", [1 / total if total else 0.0 for total in run.totals])
-        places = [0, *accumulate(run.sizes)]
+        places = [*accumulate(run.sizes, initial=4 * run.facts["rows"])]
         apart: dict[int, int] = {}
         done = 0
         while done < n:
             numbers = self._renumbering()
             data, rest = (ffi.from_buffer(kind, of) for kind, of in (("uint8_t[]", run.costs), ("uint32_t[]", sizes)))
-            left = len(run.costs) - places[done]
             scale: Pointer[float] = ffi.from_buffer("double[]", scales) + done  # type: ignore[assignment]
             more = lib.fp_trend_renumber(
-                numbers, data + places[done], left, rest + done, scale, n - done, first + done + 1
+                numbers, data, len(run.costs), places[done], rest + done, scale, n - done, first + done + 1
             )
             self._borrowed.clear()
             if more < 0:
@@ -413,7 +406,7 @@ class Sums:
             done += more
             self.n_read = first + done
             if done < n:  # names that are new, or several of one function
-                costs = unpacked(bytes(run.costs[places[done] : places[done + 1]]), self._cache.n_names)
+                costs = unpacked(run.costs, self._cache.n_names, places[done], run.sizes[done])
                 at = self._written(self._rows_of_names(costs[0]), [*costs[1:]], run.totals[done])
                 apart[done], run.sizes[done] = at
                 done += 1
