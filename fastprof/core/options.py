@@ -558,7 +558,7 @@ TRIM = Option.switch(
     help="keep only the calls that Go's compiler counts, for default.pgo",
     details="Each sample becomes its last call, and the calls of what is inlined there: all that `go build -pgo` looks "
     "at, with the same weights.  Labels, addresses, files and lines of callees go, other lines count from the "
-    "function's first one.  One profile is about 3 times smaller, a hundred that are merged more than 7 times.",
+    "function's first one.  One profile is about 3 times smaller, a hundred that are merged more than 10 times.",
     rare=True,
 )
 

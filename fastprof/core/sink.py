@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import os
 import stat
 import sys
@@ -108,14 +109,17 @@ class _Counted:
         """Do nothing: all data is written already."""
 
 
+_SMALL_GZIP = "small .gz"
+
+
 class _Gzip:
     """Compresses with gzip.  Importing isal's own file object takes 5 ms, a tenth of a short conversion."""
 
-    def __init__(self, file: Any) -> None:
-        from isal import isal_zlib
-
+    def __init__(self, file: Any, is_small: bool) -> None:
+        zlib: Any = importlib.import_module("zlib" if is_small else "isal.isal_zlib")
         self._file = file
-        self._deflate = isal_zlib.compressobj(2, isal_zlib.DEFLATED, 31)  # 31: with a gzip header, without a time
+        # 31: with a gzip header, without a time
+        self._deflate = zlib.compressobj(9 if is_small else 2, zlib.DEFLATED, 31)
 
     def write(self, data: bytes | memoryview) -> None:
         self._file.write(self._deflate.compress(data))
@@ -126,8 +130,8 @@ class _Gzip:
 
 def _compressor(target: Any, kind: str) -> Any:
     """A stream that compresses the bytes written to it into `target`."""
-    if kind == ".gz":
-        return _Gzip(target)
+    if kind in (".gz", _SMALL_GZIP):
+        return _Gzip(target, kind == _SMALL_GZIP)
     if kind == ".zst":
         import zstandard
 
@@ -257,12 +261,15 @@ class Sink:
         file = _Counted(self._raw)
         self._background = self._stream = Background(file, Collected(), file, 0)
 
-    def gzip(self) -> None:
-        """Use gzip from here on, unless the name selects a compression.  Errors: UsageError for a terminal."""
+    def gzip(self, *, is_small: bool = False) -> None:
+        """Use gzip from here on, for a small file its slowest level, unless the name selects a compression.
+
+        Errors: UsageError for a terminal.
+        """
         if self._is_terminal:
             raise UsageError(_NO_TEXT)
         if self._stream is self._raw and not self.written:
-            self._compress(".gz")
+            self._compress(_SMALL_GZIP if is_small else ".gz")
 
     @property
     def output_bytes(self) -> int:

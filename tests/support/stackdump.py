@@ -122,6 +122,6 @@ def rewrite(
     out = io.BytesIO()
     with Source(Dribble(data), name="test") as source:
         sink = Sink(out)
-        sink.gzip = lambda: None  # type: ignore[method-assign]
+        sink.gzip = lambda **_: None  # type: ignore[method-assign]
         write(read(reader_of(source, model, options, log), capacity), writer_of(model, sink, options, log))
     return out.getvalue(), log

@@ -21,7 +21,7 @@ struct fp_last_call *fp_last_call_new(struct fp_model *model) {
 
 void fp_last_call_free(struct fp_last_call *l) {
     FP_CLEAR_TABLES(&l->places, &l->pairs);
-    FP_FREE(l->made, l->calls, l);
+    FP_FREE(l->made, l->calls, l->known, l);
 }
 
 static uint32_t frame_of(struct fp_model *m, const struct go_place *p, uint32_t line, uint32_t moved) {
@@ -31,15 +31,27 @@ static uint32_t frame_of(struct fp_model *m, const struct go_place *p, uint32_t 
 }
 
 /* Lines count from the function's first one, which becomes 1: equal calls of other builds become equal, and small
- * numbers take less space.  Lines before it stay as they are.  The callee's line does not matter, but a place that
- * calls itself would not count. */
-static void make_frames(struct fp_model *m, const struct go_place *caller, const struct go_place *callee,
-                        struct fp_last_call_made *made) {
+ * numbers take less space.  Lines before it stay as they are. */
+static uint32_t make_caller(struct fp_last_call *l, const struct go_place *caller) {
     const uint32_t before = caller->first_line - (caller->first_line > 0);
     const uint32_t moved = caller->line > before ? before : 0;
+    const uint32_t frame = frame_of(l->model, caller, caller->line - moved, moved);
+    uint32_t *known = FP_AT(l->known, l->cap_known, caller->name);
+    if (!*known) *known = frame;
+    return frame;
+}
+
+/* The callee's line does not matter, so it is any place of that function that is there, but not the caller's: a place
+ * that calls itself would not count. */
+static uint32_t make_callee(struct fp_last_call *l, const struct go_place *callee, const struct go_place *caller,
+                            uint32_t caller_frame) {
+    uint32_t *known = FP_AT(l->known, l->cap_known, callee->name);
+    if (callee->name && *known && *known != caller_frame) return *known;
     const int is_alike = caller->name == callee->name && !caller->line;
-    made->caller = frame_of(m, caller, caller->line - moved, moved);
-    made->callee = frame_of(m, callee, (uint32_t)is_alike, callee->first_line - (callee->first_line > 0));
+    const uint32_t before = callee->first_line - (callee->first_line > 0);
+    const uint32_t frame = frame_of(l->model, callee, (uint32_t)is_alike, before);
+    if (!*known) *known = frame;
+    return frame;
 }
 
 /* A call of this row, unless it is in it already. */
@@ -48,7 +60,8 @@ static void add_call(struct fp_last_call *l, const struct go_place *caller, cons
     const uint32_t pair = fp_table_intern(&l->pairs, (uint32_t[]){caller->id, callee->id});
     struct fp_last_call_made *made = FP_AT(l->made, l->cap_made, pair);
     if (made->row == l->n_rows) return;
-    if (!made->row) make_frames(l->model, caller, callee, made);
+    if (!made->row) made->caller = make_caller(l, caller);
+    if (l->is_ready && !made->callee) made->callee = make_callee(l, callee, caller, made->caller);
     made->row = l->n_rows;
     FP_PUSH(l->calls, l->n_calls, l->cap_calls) = pair;
 }
@@ -106,7 +119,7 @@ static int begin_row(struct fp_last_call *l, const struct fp_batch *in, struct f
             add_call(l, &caller, &callee);
         }
     }
-    if (above || in->label[l->row] || !l->n_calls) l->cut += fp_batch_samples(in, l->row);
+    if (l->is_ready && (above || in->label[l->row] || !l->n_calls)) l->cut += fp_batch_samples(in, l->row);
     return FP_DONE;
 }
 
@@ -114,6 +127,11 @@ int fp_last_call_batch(struct fp_last_call *l, const struct fp_batch *in, struct
     struct fp_model *m = l->model;
     out->part = in->part;
     out->is_summed = in->is_summed;
+    if (!l->is_ready) { /* callers first: callees share their places */
+        for (l->row = 0; l->row < in->n; l->row++) FP_TRY(begin_row(l, in, err));
+        l->row = 0;
+        l->is_ready = 1;
+    }
     for (; l->row < in->n; l->row++) {
         if (!l->call) FP_TRY(begin_row(l, in, err));
         for (; l->call < l->n_calls; l->call++) {
@@ -128,5 +146,6 @@ int fp_last_call_batch(struct fp_last_call *l, const struct fp_batch *in, struct
         l->call = 0;
     }
     l->row = 0;
+    l->is_ready = 0;
     return FP_DONE;
 }

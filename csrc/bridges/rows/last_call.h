@@ -7,7 +7,7 @@
  * that are inlined there, to each once.  It knows a place by its name, line, first line and address, and does not count
  * calls of a place by itself.  Of a call it keeps the names, and the line from the caller's first line on.
  *
- * Memory: 36 bytes and two table entries for each distinct call, by address.
+ * Memory: 36 bytes and two table entries for each distinct call, by address, and 4 bytes for each name.
  */
 #pragma once
 
@@ -21,11 +21,13 @@ struct fp_last_call {
     /* private from here on */
     uint32_t row, call;             /* of the batch, and of the calls of this row: where to continue */
     uint64_t n_rows;                /* begun so far */
+    int32_t is_ready;               /* the batch's callers are made */
     struct fp_table places;         /* name, line, first line, address */
     struct fp_table pairs;          /* of places: caller, callee */
     struct fp_last_call_made *made; /* by pair */
     uint32_t *calls;                /* pairs of this row */
-    uint32_t n_calls, cap_calls, cap_made;
+    uint32_t *known;                /* by name: a frame of that function, or 0 */
+    uint32_t n_calls, cap_calls, cap_made, cap_known;
 };
 
 /* Borrows the model.  Caller owns. */

@@ -4,7 +4,7 @@ from fastprof.core._c import lib
 from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import Writer
 from fastprof.core.model import Batch, Part, ValueType
-from fastprof.core.options import INT64
+from fastprof.core.options import INT64, TRIM
 from fastprof.core.parts import columns_for, comments_of, descriptions_of, merge_parts, program_of, remarks_of
 from fastprof.formats.pprof import COMMENTS, NAME_ADDRESSES, TIME
 from fastprof.formats.pprof.reported import REPORTED
@@ -21,11 +21,12 @@ class PprofWriter(Writer):
         w.words.pid, w.words.tid = self.model.intern("pid"), self.model.intern("tid")
         w.words.no_stack = self.model.intern("[no stack]")
         w.name_addresses = self.options[NAME_ADDRESSES]
+        w.short_names = is_small = self.options[TRIM]
         self._types: list[ValueType] | None = None
         self._columns: dict[int, list[int]] = {}  # part -> column of each sample type, -1 for none
         self._used: list[Part] = []
         if self.sink.path is None or not self.sink.path.endswith((".pb", ".pprof.raw")):
-            self.sink.gzip()
+            self.sink.gzip(is_small=is_small)
         lib.fp_wire_put_bytes(self.out, 6, b"", 0)  # string 0
 
     def _string(self, text: str | bytes) -> int:
