@@ -101,28 +101,35 @@ static inline unsigned fp_nibble(uint8_t c) {
     return digit < 10 ? digit : letter < 6 ? letter + 10 : 16;
 }
 
-/* Moves *p past the hexadecimal digits before `end` and appends them to *v, eight at a time.
- *
- *     55cb1f98 0000 5|  digits in a word: bit 7 of each byte, up to the first other byte; a letter counts 9 more
- *     nibbles to bytes, bytes to pairs, pairs to fours, as in fp_digits8
- *
- * Returns whether *v was or becomes too large. */
+/* Bit 7 of those of 8 bytes that are hexadecimal digits.  *nibbles: their values, and anything for the others. */
+static inline uint64_t fp_hex_bytes(uint64_t w, uint64_t *nibbles) {
+    const uint64_t ones = 0x0101010101010101, low = w & 0x7f * ones, lower = low | 0x20 * ones;
+    const uint64_t digits = (low + 0x50 * ones) & ~(low + 0x46 * ones); /* '0' + 0x50, '9' + 1 + 0x46 are 0x80 */
+    const uint64_t letters = (lower + 0x1f * ones) & ~(lower + 0x19 * ones) & ~w & 0x80 * ones;
+    *nibbles = (w & 0x0f * ones) + (letters >> 7) * 9; /* a letter counts 9 more */
+    return ((digits & ~w) | letters) & 0x80 * ones;
+}
+
+/* The number of the first n values, 1 to 8: nibbles to bytes, bytes to pairs, pairs to fours, as in fp_digits8. */
+static inline uint64_t fp_hex_join(uint64_t nibbles, unsigned n) {
+    uint64_t h = nibbles << (64 - 8 * n);
+    h = (h << 4 | h >> 8) & 0x00ff00ff00ff00ff;
+    h = (h << 8 | h >> 16) & 0x0000ffff0000ffff;
+    return (h << 16 | h >> 32) & 0x00000000ffffffff;
+}
+
+/* Moves *p past the hexadecimal digits before `end` and appends them to *v, eight at a time: up to the first byte of a
+ * word that is no digit.  Returns whether *v was or becomes too large. */
 static inline int fp_hexadecimal(const uint8_t **p, const uint8_t *end, uint64_t *v) {
     int overflows = 0;
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     while (end - *p >= 8) {
-        const uint64_t ones = 0x0101010101010101, w = fp_u64(*p), low = w & 0x7f * ones, lower = low | 0x20 * ones;
-        const uint64_t digits = (low + 0x50 * ones) & ~(low + 0x46 * ones); /* '0' + 0x50, '9' + 1 + 0x46 are 0x80 */
-        const uint64_t letters = (lower + 0x1f * ones) & ~(lower + 0x19 * ones) & ~w & 0x80 * ones;
-        const uint64_t others = ~((digits & ~w) | letters) & 0x80 * ones;
+        uint64_t nibbles;
+        const uint64_t others = ~fp_hex_bytes(fp_u64(*p), &nibbles) & 0x8080808080808080;
         const unsigned n = others ? fp_lowest_bit(others) / 8 : 8;
         if (!n) return overflows;
-        uint64_t h = ((w & 0x0f * ones) + (letters >> 7) * 9) << (64 - 8 * n);
-        h = (h << 4 | h >> 8) & 0x00ff00ff00ff00ff;
-        h = (h << 8 | h >> 16) & 0x0000ffff0000ffff;
-        h = (h << 16 | h >> 32) & 0x00000000ffffffff;
         overflows |= *v >> (64 - 4 * n) != 0;
-        *v = *v << 4 * n | h;
+        *v = *v << 4 * n | fp_hex_join(nibbles, n);
         *p += n;
         if (n < 8) return overflows;
     }
