@@ -94,13 +94,13 @@ int fp_tachyon_frames(struct fp_tachyon *f, const uint8_t *p, size_t nbytes, uin
 
 static uint32_t label_of(struct tachyon_reader *r, uint32_t state, uint32_t interpreter) {
     static const struct {
-        uint32_t bit;
+        uint32_t bit; /* of the state */
         const char *key, *value;
-    } labels[] = {{FP_TACHYON_EXCEPTION, "exception", "yes"},
-                  {FP_TACHYON_WANTS_GIL, "gil", "waiting"},
-                  {FP_TACHYON_HAS_GIL, "gil", "held"},
-                  {FP_TACHYON_ON_CPU, "on cpu", "yes"},
-                  {FP_TACHYON_UNKNOWN, "state", "unknown"}};
+    } labels[] = {{16, "exception", "yes"},
+                  {8, "gil", "waiting"},
+                  {1, "gil", "held"},
+                  {2, "on cpu", "yes"},
+                  {4, "state", "unknown"}};
     struct fp_model *m = r->model;
     struct fp_strings *s = &m->strings;
     uint32_t label = 0;

@@ -1,11 +1,17 @@
 /* tachyon/read.h - a recording of Python 3.15's profiling.sampling (--binary) -> rows of stacks with a time.
  *
  *   header, 64 bytes    TACH, version, ..., places of the tables, compression
+ *
  *   samples             4c 00 00 00 00 00 00 00  00 00 00 00  01  05 03 02 01 00
- *                       thread 0x4c, interpreter 0, kind 1 (a stack): after 5 us, state 3, 2 frames, the innermost
- * first strings             04 6d 61 69 6e              main frames              00 01 06 00 02 00 ff        string 0
- * (file), 1 (function), line 3, end line, column, end, opcode footer, 32 bytes    numbers of strings and frames, size
- * of the file
+ *                       thread 0x4c, interpreter 0, kind 1 (a stack): after 5 us, state 3,
+ *                       2 frames, the innermost first
+ *
+ *   strings             04 6d 61 69 6e           main
+ *
+ *   frames              00 01 06 00 02 00 ff     string 0 (file), 1 (function), line 3, end line,
+ *                       column, end, opcode
+ *
+ *   footer, 32 bytes    numbers of strings and frames, size of the file
  *
  * Kind 0 repeats the thread's stack: a number of samples, each with a time and a state.  Kind 2 keeps a number of outer
  * frames, kind 3 removes a number of inner ones; both add others.
@@ -16,15 +22,6 @@
 #pragma once
 
 #include "core/core.h"
-
-/* Bits of a sample's state. */
-enum fp_tachyon_state {
-    FP_TACHYON_HAS_GIL = 1,
-    FP_TACHYON_ON_CPU = 2,
-    FP_TACHYON_UNKNOWN = 4,
-    FP_TACHYON_WANTS_GIL = 8,
-    FP_TACHYON_EXCEPTION = 16
-};
 
 struct fp_tachyon {
     uint64_t start_us, interval_ns; /* set by the caller */
