@@ -377,8 +377,7 @@ FP_INLINE void enter(struct fp_fold_thread *t, struct player *p, uint32_t functi
     *++p->top = (struct fp_fold_frame){now, 0, p->calls++, arc, function};
 }
 
-/* Enters a function that the next row leaves, as half of all calls do: without a frame, for whose memory the exit would
- * wait. */
+/* Enters a function that the next row leaves: without a frame, for whose memory the exit would wait. */
 FP_INLINE void call_leaf(struct player *p, uint32_t function, uint32_t arc, uint64_t ticks) {
     p->calls++;
     p->arcs[arc].calls++;
