@@ -17,6 +17,8 @@ COMM_FRAMES = Option.switch(
 _FRAME = rb"[ \t]*[0-9a-f]{1,16} \S[^\n]*"
 _WITH_FRAMES = rb"(?:\S[^\n;]{0,200}\r?\n)?(?:" + _FRAME + rb"\r?\n){1,4}?" + _FRAME + rb"\([^\n]*\)[ \t]*\r?\n"
 _TAB_FRAMES = rb"(?:[^\n;\t]{0,200}\r?\n)?\t[ ]*[0-9a-f]{1,16} \S"
+# Without a time or a thread, but with a place: `demo 6646 cycles:           7f844bb8199a [unknown] (/usr/lib/ld.so)`
+_WITH_PLACE = rb"[^\n]{1,120}?[ ]\S{1,120}:(?=[ 0-9a-f]{16})[ ]{2,}[0-9a-f]{1,16}(?: \S|\r?\n)"
 # -F ip,brstack: nothing but an address before the branches
 _ONLY_BRANCHES = (
     rb"(?:PERF_RECORD_MMAP2? -?\d+/\d+: \[.*\r?\n)*"
@@ -76,16 +78,19 @@ def _begins_with_address(line: bytes) -> bool:
 
 
 def sniff(head: bytes) -> int:
-    """A sample with a time, or a line and frames below it."""
+    """A sample with a time or a place, or a line and frames below it."""
     if b"\0" in head or head.startswith(b"# To display the perf.data header"):
         return NO
     if head.lstrip(b"# \t\r\n").startswith(b"Overhead "):  # perf report
         return NO
     text = _without_remarks(head)
-    if _has_time(text.partition(b"\n")[0]):
+    first = text.partition(b"\n")[0]
+    if _has_time(first):
         return SURE
     if (b"/0x" in text or b"PERF_RECORD_MMAP" in text) and has_only_branches(head):
         return SURE
+    if b":  " in first and re.match(_WITH_PLACE, text):
+        return MAYBE
     if not any(map(_begins_with_address, text.split(b"\n", 2)[:2])):
         return NO
     return MAYBE if re.match(_TAB_FRAMES, text) or re.match(_WITH_FRAMES, text) else NO

@@ -278,6 +278,10 @@ cdef class Lexer:
                                                     or begins(p, stop, b"ilen:", 5) or begins(p, stop, b"insn:", 5)):
             self.seen.registers_and_branches += 1
             return OK
+        if self.in_sample and self.has_place and first[0] == c' ' and first[1] == c' ':  # -F srcline, below the place
+            if self.source_line(p, strip_blanks(p, stop), &self.place):
+                return fp_fail(err, FP_E_NOMEM, 0, "memory")
+            return OK
         if p[0] == c'|' and self.in_sample:  # -F srccode
             self.seen.registers_and_branches += 1
             return OK
@@ -391,27 +395,18 @@ cdef class Lexer:
 
     cdef int read_place(self, const uint8_t *line, const uint8_t *p, const uint8_t *stop, uint64_t offset, bint whole,
                         fp_err *err) noexcept nogil:
-        """The text after the event: the place of a sample without a call chain, or the fields of a tracepoint.
-
-        `           7f844bb8199a [unknown] (/usr/lib/ld.so)`: perf aligns the address to the right in 16 columns, which
-        distinguishes it from fields.  An address of -F +addr may precede it.
-        """
-        cdef const uint8_t *first = p
-        cdef const uint8_t *end
-        cdef const uint8_t *again
+        """The text after the event: the place of a sample without a call chain, or the fields of a tracepoint.  An
+        address of -F +addr may precede the place."""
+        cdef const uint8_t *end = place_end(p, stop)
+        cdef const uint8_t *again = stop
         cdef int status
-        p = skip_blanks(p, stop)
-        end = address_end(p, stop)
-        if end == NULL or end - first < 16:
+        if end == NULL:
             self.seen.fields += 1
             return OK
-        again = stop
         stop = without_branches(end, stop)
         self.seen.registers_and_branches += stop != again
-        again = skip_blanks(end, stop)
-        if again != stop and address_end(again, stop) != NULL and address_end(again, stop) - end >= 16:
-            p, end = again, address_end(again, stop)
-        p = skip_blanks(end, stop)
+        again = place_end(end, stop)
+        p = skip_blanks(end if again == NULL else again, stop)
         if not whole and (stop == p or (stop - 1)[0] != c')'):
             self.in_sample = False
             return self.bad(err, FP_E_TRUNCATED, offset, "the line", line, stop - line, "a complete line")

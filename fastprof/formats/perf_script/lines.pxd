@@ -181,6 +181,22 @@ cdef inline void before_time(const uint8_t *p, const uint8_t *stop, Start *to) n
     to.comm_n = stop - to.comm
 
 
+cdef inline const uint8_t *address_end(const uint8_t *p, const uint8_t *stop) noexcept nogil:
+    """The byte after a hexadecimal number that a blank or the end follows; NULL if there is none."""
+    cdef const uint8_t *q = p
+    while q != stop and q - p <= 16 and fp_nibble(q[0]) < 16:
+        q += 1
+    return q if q != p and q - p <= 16 and (q == stop or is_blank(q[0])) else NULL
+
+
+cdef inline const uint8_t *place_end(const uint8_t *p, const uint8_t *stop) noexcept nogil:
+    """The end of the address in `           7f844bb8199a [unknown] (/usr/lib/ld.so)`, the place of a sample without a
+    call chain; NULL if there is none.  perf aligns it to the right in 16 columns, which distinguishes it from fields.
+    """
+    cdef const uint8_t *end = address_end(skip_blanks(p, stop), stop)
+    return end if end != NULL and end - p >= 16 else NULL
+
+
 cdef inline const uint8_t *event_end(const uint8_t *p, const uint8_t *stop) noexcept nogil:
     """The colon that ends the event's name: the first before a blank or the end; NULL if there is none."""
     cdef const uint8_t *colon
@@ -192,19 +208,20 @@ cdef inline const uint8_t *event_end(const uint8_t *p, const uint8_t *stop) noex
 
 
 cdef inline void after_time(const uint8_t *p, const uint8_t *stop, Start *to) noexcept nogil:
-    """`     250000 cpu-clock: ...`"""
+    """`     250000 cpu-clock: ...`; without an event also `           400123 main (/srv/demo/demo)`."""
+    cdef const uint8_t *first = p
     cdef const uint8_t *end
-    p = skip_blanks(p, stop)
-    end = p
+    p = end = skip_blanks(first, stop)
     while end != stop and fp_is_digit(end[0]):
         end += 1
-    if end != p and (end == stop or is_blank(end[0])):
+    # perf aligns a period in 10 columns after a blank: what is longer begins there, else it is an address
+    if end != p and (end == stop or is_blank(end[0])) and (end - first < 16 or p - first < 2):
         to.has_period = number(p, end, &to.period)
-        p = skip_blanks(end, stop)
-    end = event_end(p, stop)
+        first, p = end, skip_blanks(end, stop)
+    end = event_end(p, stop) if place_end(first, stop) == NULL else NULL
     to.event = p
     to.event_n = 0 if end == NULL else end - p
-    to.rest = p if end == NULL else end + 1
+    to.rest = first if end == NULL else end + 1
 
 
 cdef inline bint thread_id_before(const uint8_t *p, const uint8_t *stop) noexcept nogil:
@@ -246,22 +263,19 @@ cdef inline bint read_start(const uint8_t *p, const uint8_t *stop, Start *to) no
         before_time(p, time, to)
         after_time(rest, stop, to)
         return True
-    # Without a time the event ends the line: `java 19983 cycles:`
+    # Without a time the event ends the line, `java 19983 cycles:`, or a place follows it
     end = strip_blanks(p, stop)
-    if end == p or (end - 1)[0] != c':':
+    if end == p:
         return False
+    if (end - 1)[0] != c':':
+        end = event_end(p, end)
+        if end == NULL or place_end(end + 1, stop) == NULL:
+            return False
+        end += 1
     token = token_before(p, end)
     to.event, to.event_n, to.rest = token, end - 1 - token, end
     without_time(p, token, to)
     return to.event_n != 0
-
-
-cdef inline const uint8_t *address_end(const uint8_t *p, const uint8_t *stop) noexcept nogil:
-    """The byte after a hexadecimal number that a blank or the end follows; NULL if there is none."""
-    cdef const uint8_t *q = p
-    while q != stop and q - p <= 16 and fp_nibble(q[0]) < 16:
-        q += 1
-    return q if q != p and q - p <= 16 and (q == stop or is_blank(q[0])) else NULL
 
 
 cdef inline const uint8_t *object_start(const uint8_t *p, const uint8_t *stop) noexcept nogil:
