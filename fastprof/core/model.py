@@ -267,6 +267,7 @@ class Model:
         self._checked = 0  # bytes of the tables when check_memory last queried the system
         self.names_file: list[Any] | None = []  # of names that left memory; None: they stay, as this process may fork
         self.keeps_stacks = 0  # how many hold rows that refer to stacks: see core/held.py
+        self.takes_walks = False  # the end copies stacks of one walk, though it keeps stacks
         self.spills: list[Callable[[], None]] = []  # each ends references to stacks, before they are removed
         self.lock = RLock()  # hold it to read or change anything: several threads may use the model
         self.nbytes_of_threads: dict[int, Callable[[int, int], int]] = {}  # by input, if known: bytes by pid and tid
@@ -395,14 +396,14 @@ class Model:
             check_left(inputs_of(self), n, n - self._checked + _STEP)
             self._checked = n
 
-    def empty_stacks(self) -> None:
+    def empty_stacks(self, *, taken: bool = False) -> None:
         """Remove all stacks; their ids are reused.  Only if they are not needed any more (Capabilities.keeps_stacks).
 
-        Does nothing the first time if a reader needs them.
+        Does nothing the first time if a reader needs them.  `taken`: the end that keeps stacks has them itself.
         """
         if self.c.n_waiting:
             self.c.is_refused = True
-        elif not self.keeps_stacks:
+        elif taken or not self.keeps_stacks:
             for spill in self.spills:
                 spill()
             lib.fp_model_empty_stacks(self.c)

@@ -141,7 +141,7 @@ def test_stacks_that_are_made_anew_cost_the_same(suffix: str, tmp_path: Path, mo
     fastprof.convert([tmp_path / "stacks.pb"] * 2, path)
     found, emptied = [], []
     empty = Model.empty_stacks
-    monkeypatch.setattr(Model, "empty_stacks", lambda model: emptied.append(1) or empty(model))
+    monkeypatch.setattr(Model, "empty_stacks", lambda model, **of: emptied.append(1) or empty(model, **of))
     for most in (1 << 30, 1):
         monkeypatch.setattr(room, "_MOST_NODES", most)
         fastprof.convert([path, path], tmp_path / "out.callgrind")
@@ -161,7 +161,7 @@ def test_stacks_that_repeat_are_not_made_anew(
     path.write_text("".join(f"main;f{i % 7};g{i % 1000};h{i} 1\n" for i in at))
     emptied = []
     empty = Model.empty_stacks
-    monkeypatch.setattr(Model, "empty_stacks", lambda model: emptied.append(1) or empty(model))
+    monkeypatch.setattr(Model, "empty_stacks", lambda model, **of: emptied.append(1) or empty(model, **of))
     monkeypatch.setattr(room, "_MOST_NODES", 2048)
     assert fastprof.top(path).total == 40_000
     assert bool(emptied) == expected
@@ -180,7 +180,7 @@ def test_stacks_repeat_whatever_their_labels(tmp_path: Path, monkeypatch: pytest
     added: list[int] = []
     empty, add = Model.empty_stacks, sorted_runs.Runs.add
     monkeypatch.setattr(sorted_runs.Runs, "add", lambda runs, pull: added.append(len(emptied)) or add(runs, pull))
-    monkeypatch.setattr(Model, "empty_stacks", lambda model: emptied.append(1) or empty(model))
+    monkeypatch.setattr(Model, "empty_stacks", lambda model, **of: emptied.append(1) or empty(model, **of))
     monkeypatch.setattr(room, "_MOST_NODES", 1024)
     monkeypatch.setattr(room, "LEAST_NODES", 256)
     found: list[bytes] = []
@@ -211,7 +211,9 @@ def test_added_up_stacks_are_the_same_for_every_limit(
         with pytest.MonkeyPatch.context() as patch:
             empty = Model.empty_stacks
             patch.setattr(
-                Model, "empty_stacks", lambda model, empty=empty, limit=limit: emptied.append(limit) or empty(model)
+                Model,
+                "empty_stacks",
+                lambda model, empty=empty, limit=limit, **of: emptied.append(limit) or empty(model, **of),
             )
             patch.setattr(room, "_MOST_NODES", limit)
             patch.setattr(sorted_runs, "MOST_RUNS", 3 + limit)
@@ -227,7 +229,7 @@ def emptied_often(limit: int) -> Iterator[list[int]]:
     emptied: list[int] = []
     empty = Model.empty_stacks
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Model, "empty_stacks", lambda model: emptied.append(1) or empty(model))
+        patch.setattr(Model, "empty_stacks", lambda model, **of: emptied.append(1) or empty(model, **of))
         patch.setattr(room, "_MOST_NODES", limit)
         patch.setattr(sorted_runs, "MOST_RUNS", 3 + limit)
         yield emptied

@@ -16,7 +16,11 @@
  *
  *   [part] [value types] [thread] [labels]   time since the row before (zigzag)   each value (zigzag)
  *
- * Memory: linear in the model's stacks, and the packed rows that the caller allows.
+ * The tree of all stacks is here, not in the model, whose stacks may be removed between batches if they are those of
+ * one walk (Model.takes_walks).  Packed rows refer to its nodes; fp_fit_stacks_batch adds what stays to the model
+ * again, where it may be removed again after each batch.
+ *
+ * Memory: 32 bytes for each node, in a file if the caller has one, and the packed rows that the caller allows.
  */
 #pragma once
 
@@ -48,16 +52,28 @@ struct fp_fit_stacks {
     /* of the rows that were weighed */
     uint64_t bytes[FP_FIT_STACKS_RANKS + 1]; /* by rank: bytes of its stacks */
     uint64_t stacks;                         /* pruned stacks that had rows */
+    uint32_t n_of;
+    int32_t is_renewed; /* the model's stacks were removed meanwhile: its ids are not those of nodes */
+    int32_t file_error; /* errno, if there was no room in the file */
     /* private from here on */
     uint32_t cap_groups, *group_of, cap_group_of; /* by thread: its group + 1 */
-    struct fp_fit_stacks_stack *of;               /* by stack of the model */
-    uint32_t n_of, cap_of;
-    uint32_t least;  /* the minimum rank of stacks that stay */
-    uint32_t pruned; /* the frame */
+    struct fp_fit_stacks_stack *of;               /* nodes; callers come before what they call */
+    uint32_t cap_of;
+    int32_t file;  /* fp_fit_stacks_to_file: the descriptor, plus 1 */
+    uint32_t used; /* nodes used since the file's memory was given back */
+    /* Of the model's stacks the first n_same are nodes of `path`; `shift` added to another id is that of its node. */
+    uint32_t n_emptied, n_seen, n_same, shift, last;
+    uint32_t *path, n_path, cap_path; /* nodes that lead to the last one */
+    uint32_t *ids, cap_ids;           /* and the stacks that were added for them */
+    uint32_t least;                   /* the minimum rank of stacks that stay */
+    uint32_t pruned;                  /* the frame */
 };
 
 struct fp_fit_stacks *fp_fit_stacks_new(struct fp_model *model, int by_thread);
 void fp_fit_stacks_free(struct fp_fit_stacks *t);
+
+/* Moves the nodes to a file of the caller, to FP_FILE_PART (core/memory.h).  They stay in memory if that fails. */
+void fp_fit_stacks_to_file(struct fp_fit_stacks *t, int fd);
 
 /* Keeps rows of stacks.  FP_DONE or FP_E_OVERFLOW for more groups than FP_FIT_STACKS_GROUPS. */
 int fp_fit_stacks_put(struct fp_fit_stacks *t, const struct fp_batch *b, struct fp_err *err);
@@ -65,8 +81,8 @@ int fp_fit_stacks_put(struct fp_fit_stacks *t, const struct fp_batch *b, struct 
 /* Starts to return the rows of a group. */
 void fp_fit_stacks_begin(struct fp_fit_stacks *t, uint32_t group);
 
-/* Appends rows of the group to `out`, from its packed bytes from in->pos on.  FP_DONE: the bytes are used up; FP_FULL,
- * also where another part begins. */
+/* Appends rows of the group, whose stacks are nodes, to `out`, from its packed bytes from in->pos on.  FP_DONE: the
+ * bytes are used up; FP_FULL, also where another part begins. */
 int fp_fit_stacks_take(struct fp_fit_stacks *t, uint32_t group, struct fp_window *in, struct fp_batch *out);
 
 /* Adds the rows of a batch: value k, whatever its sign, to totals[columns[k]]. */
@@ -75,7 +91,7 @@ void fp_fit_stacks_total(const struct fp_batch *b, const uint32_t *columns, doub
 /* Resets the weights. */
 int fp_fit_stacks_weigh_begin(struct fp_fit_stacks *t);
 
-/* Adds the shares of rows in these n totals. */
+/* Adds the shares of rows, whose stacks are nodes, in these n totals. */
 void fp_fit_stacks_weigh(struct fp_fit_stacks *t, const struct fp_batch *b, const uint32_t *columns,
                          const double *totals, uint32_t n);
 
@@ -88,5 +104,6 @@ double fp_fit_stacks_share(uint32_t rank);
 /* Sets the minimum rank of stacks that stay. */
 int fp_fit_stacks_cut(struct fp_fit_stacks *t, uint32_t least);
 
-/* Replaces the stacks of a batch that do not stay, and adds the values of its rows to pruned[columns[k]]. */
+/* Replaces the nodes of a batch with stacks of the model, and adds the values of rows whose stack does not stay to
+ * pruned[columns[k]]. */
 int fp_fit_stacks_batch(struct fp_fit_stacks *t, struct fp_batch *b, const uint32_t *columns, double *pruned);

@@ -9,10 +9,12 @@ equal rows are added up; then the other stacks.  They are counted, with their sh
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from fastprof.bridges.budget.reported import REPORTED
-from fastprof.bridges.sums.sum import repeated
+from fastprof.bridges.room import within
+from fastprof.bridges.sums.sum import WALKED, repeated
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple, Pointer
 from fastprof.core.c_memory import enough, owned
@@ -24,8 +26,10 @@ from fastprof.core.model import Batch, Model, ValueType, empty, set_values
 from fastprof.core.options import Options
 from fastprof.core.parts import match_columns
 from fastprof.core.spill import Groups
+from fastprof.core.streams import temporary_failed
 
 _BUFFERED = 1 << 20  # bytes of packed rows kept in memory
+_NODES = 1 << 18  # stacks kept in memory, 32 bytes each
 
 
 _WITH_TIMES = -1  # the rank of rows that keep their times
@@ -51,7 +55,8 @@ class Trim:
     def __init__(self, model: Model, size: Budget, options: Options, holds: Capabilities, split: str | None) -> None:
         self._c = owned(lib.fp_fit_stacks_new(model.c, split is not None), "the stacks of a profile")
         self._model, self._size, self._options, self._holds = model, size, options, holds
-        self._packed = Groups()
+        self._packed, self._in_file = Groups(), False
+        self._walked = int(lib.FP_NO_ID) if size.stack else WALKED  # a file has each stack once: it stays in the model
         self._events: list[ValueType] = []
         self._columns: dict[int, Pointer[int]] = {}  # by part: the event of each of its values
         self._weighed = -1  # the group that `_c` has ranked
@@ -61,16 +66,24 @@ class Trim:
     def read(self, batches: Iterable[Batch]) -> None:
         """Store rows.  Errors: FastprofError for too many groups."""
         err = ffi.new("struct fp_err *")
+        self._model.takes_walks = True
         for batch in batches:
             self._model.keeps_stacks += not self._columns  # sums have read their input before their first row
             if batch.part not in self._columns:
                 columns = match_columns(self._model, batch.part, batch.c.n_values, self._events)
                 self._columns[batch.part] = columns
-            check_sums(lib.fp_fit_stacks_put(self._c, batch.c, err), err, self._model, spelled("--split", "name"))
+            status = lib.fp_fit_stacks_put(self._c, batch.c, err)
+            if error := int(self._c.file_error):
+                raise temporary_failed(OSError(error, os.strerror(error)))
+            check_sums(status, err, self._model, spelled("--split", "name"))
+            if self._c.n_of > _NODES and not self._in_file:
+                self._in_file = True
+                lib.fp_fit_stacks_to_file(self._c, self._packed.file().fileno())
             if self._c.packed > _BUFFERED:
                 for number in range(self._c.n_groups):
                     self._packed.take(number, self._c.groups[number].packed)
                 self._c.packed = 0
+        self._model.keeps_stacks -= self._c.is_renewed  # they are here
 
     def threads(self) -> list[int]:
         """With a split: the thread of each group.  Errors: UsageError if no row has a thread."""
@@ -124,19 +137,23 @@ class Trim:
 
     def rows(self, group: int, rank: int) -> Iterator[Batch]:
         """The rows of a group, with stacks below a rank pruned and equal rows added up."""
-        if rank == _WITH_TIMES:
-            return self._kept(group)
-        return self._added_up(self._cut(group, rank)) if rank else self._summed(group)
+        rows = self._cut(group, max(rank, 0))
+        if rank > 0 or (rank == 0 and self._timed(group)):
+            return self._added_up(rows)
+        return within(self._walked, rows, self._model) if self._c.is_renewed else rows
 
     def _added_up(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        return repeated(batches, self._model, self._options, Log(), self._holds)
+        holds = self._holds._replace(renews_stacks=bool(self._c.is_renewed), stacks_at_a_time=self._walked)
+        return repeated(batches, self._model, self._options, Log(), holds)
 
     def _summed(self, group: int) -> Iterator[Batch]:
-        """The stored rows of a group without times."""
-        return self._added_up(self._kept(group)) if self._timed(group) else self._kept(group)
+        """The stored rows of a group without times; their stacks are nodes."""
+        rows = self._kept(group)
+        return self._added_up(rows) if self._timed(group) and not self._c.is_renewed else rows
 
     def _cut(self, group: int, rank: int) -> Iterator[Batch]:
-        self._weigh(group)
+        if rank:
+            self._weigh(group)
         self._values = ffi.new("double[]", len(self._events) + 1)
         enough(lib.fp_fit_stacks_cut(self._c, rank))
         for batch in self._kept(group):
@@ -144,7 +161,10 @@ class Trim:
             yield batch
 
     def _kept(self, group: int) -> Iterator[Batch]:
-        """The stored rows of a group, after an empty batch for each part, because some parts have no rows."""
+        """The stored rows of a group; their stacks are nodes.
+
+        An empty batch for each part comes first, because some parts have no rows.
+        """
         c, out = self._c, Batch("stacks", CAPACITY["stacks"])
         for part in self._columns:
             out.c.part = part

@@ -65,7 +65,7 @@ def added_up(
     index = model.add_part(part)
 
     def rows() -> Iterator[Batch]:
-        yield from sums.rows(index, events, order, by_name=True)
+        yield from sums.rows(index, events, order, by_name=True, alone=True)
         log_missing_labels(options, holds, log, found)
 
     return rows()
@@ -83,12 +83,12 @@ def repeated(
     current, n_values = -1, 0
     columns: Pointer[int] = ffi.NULL
     types: list[ValueType] = []
-    order = list[int]()
+    order, alone = list[int](), True
     for batch in batches:
         ended: Iterator[Batch] = iter(())
         if (batch.part, batch.c.n_values) != (current, n_values):
             if current >= 0 and not model.continues(batch.part, current):
-                ended, types = sums.rows(current, types, order), []
+                ended, types, alone = sums.rows(current, types, order), [], False
                 sums = sums.next()
             current, n_values = batch.part, batch.c.n_values
             order = match_values(model.parts[current], n_values, types)
@@ -96,13 +96,13 @@ def repeated(
             sums.begin(model.parts[current])
         sums.put(batch, columns, types)
         yield from ended  # now that the next part's sums have the batch, whose stacks may be removed meanwhile
-    yield from sums.rows(current, types, order) if current >= 0 else ()
+    yield from sums.rows(current, types, order, alone=alone) if current >= 0 else ()
     log_missing_labels(options, holds, log, found)
 
 
 # per key: its row, its part of the index, and two arrays for sorting
 _KEY_BYTES = 12 + 22 + 2 * 16
-_WALKED = 1 << 15  # stacks of merged walks that are in the model at a time, if nothing needs earlier ones
+WALKED = 1 << 15  # stacks of merged walks that are in the model at a time, if nothing needs earlier ones
 _LEAST_KEYS = 1024  # a lower limit would make short runs
 
 
@@ -148,8 +148,9 @@ class StackSums:
         self._max_memory = options[MAX_MEMORY]
         self._room = Room(self._max_memory, not holds.renews_stacks)
         self._drops_rows = holds.renews_stacks and not holds.keeps_stacks  # nothing needs stacks of earlier rows
-        self._walked = holds.stacks_at_a_time or _WALKED
+        self._walked = holds.stacks_at_a_time or WALKED
         self._runs = _Walks(self._c)
+        self._taken = False  # each stack is taken from the model before the next batch
         if holds.renews_stacks:
             model.spills.append(self._spill)
 
@@ -238,11 +239,18 @@ class StackSums:
         return got
 
     def rows(
-        self, part: int, types: list[ValueType], columns: Sequence[int], *, by_name: bool = False
+        self,
+        part: int,
+        types: list[ValueType],
+        columns: Sequence[int],
+        *,
+        by_name: bool = False,
+        alone: bool = False,
     ) -> Iterator[Batch]:
         """The sums as rows of `part`, depth first, once; then what was lost is counted.  Value k is sum columns[k].
 
         A sum beyond 64 bits becomes several rows that add up to it; by name it is an error.
+        `alone`: there are no rows of another part, so each stack occurs in one place.
         """
         self._widen(len(types))
         numbers = ffi.new("uint32_t[]", list(columns) or 1)
@@ -251,6 +259,7 @@ class StackSums:
             if by_name:
                 self._sort_again(types)
             pull = self._merged(types, numbers, split=not by_name)
+            self._taken = alone and self._drops_rows and self._model.takes_walks and not self._model.keeps_stacks
         else:
             if by_name:
                 self._rank()
@@ -261,7 +270,7 @@ class StackSums:
             for batch in batches_of("stacks", len(columns), part, pull, int(self._c.keys.n) if in_memory else None):
                 yield batch
                 if not in_memory and self._drops_rows and self._model.count("stacks") > self._walked:
-                    self._model.empty_stacks()
+                    self._model.empty_stacks(taken=self._taken)
         finally:
             self._model.keeps_stacks -= in_memory
             if self._holds.renews_stacks:
@@ -277,7 +286,7 @@ class StackSums:
         merge = self._merge(split=split)
 
         def pull(batch: fp_batch) -> int:
-            self._c.once = self._drops_rows and not self._model.keeps_stacks
+            self._c.once = self._taken or (self._drops_rows and not self._model.keeps_stacks)
             most = self._walked if self._c.once else int(lib.FP_NO_ID)
             while True:
                 status = lib.fp_sum_walk(self._c, merge.c, numbers, most, batch, self._err)
