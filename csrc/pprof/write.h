@@ -44,8 +44,8 @@ struct fp_pprof_node {
 struct fp_pprof_writer {
     struct fp_model *model;
     struct fp_pprof_words words;
-    int32_t name_addresses; /* locations without function get one named after the address */
-    int32_t short_names;    /* functions have no system_name that is their name */
+    int32_t name_addresses;  /* locations without function get one named after the address */
+    int32_t no_system_names; /* functions have no system_name that is their name */
     struct fp_pprof_write_stats stats;
 
     /* private from here on */

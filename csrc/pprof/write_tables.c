@@ -48,7 +48,8 @@ static uint32_t function_id(struct fp_pprof_writer *w, uint32_t function, struct
     if (FP_LIKELY(w->functions[function])) return w->functions[function];
     const uint32_t *row = fp_table_row(&m->functions, function);
     uint32_t system_name = row[FP_FUNCTION_SYSTEM_NAME];
-    if (!system_name && !w->short_names && !pprof_cuts(m, row[FP_FUNCTION_NAME])) system_name = row[FP_FUNCTION_NAME];
+    if (!system_name && !w->no_system_names && !pprof_cuts(m, row[FP_FUNCTION_NAME]))
+        system_name = row[FP_FUNCTION_NAME];
     int64_t name_id = fp_pprof_string(w, row[FP_FUNCTION_NAME], out);
     int64_t system_id = fp_pprof_string(w, system_name, out);
     int64_t file_id = fp_pprof_string(w, row[FP_FUNCTION_FILE], out);

@@ -21,7 +21,7 @@ class PprofWriter(Writer):
         w.words.pid, w.words.tid = self.model.intern("pid"), self.model.intern("tid")
         w.words.no_stack = self.model.intern("[no stack]")
         w.name_addresses = self.options[NAME_ADDRESSES]
-        w.short_names = is_small = self.options[TRIM]
+        w.no_system_names = is_small = self.options[TRIM]
         self._types: list[ValueType] | None = None
         self._columns: dict[int, list[int]] = {}  # part -> column of each sample type, -1 for none
         self._used: list[Part] = []
