@@ -25,6 +25,8 @@ void fp_firefox_item(struct fp_firefox *w, uint32_t column, int64_t number, cons
 int64_t fp_firefox_string(struct fp_firefox *w, uint32_t string);
 
 /* The index + 1 of a stack in the output.  fp_firefox_path, for a timeline: of a function
- * called from `prefix`, a stack + 1 (0: no caller).  fp_firefox_stack: of a stack of the model. */
+ * called from `prefix`, a stack + 1 (0: no caller).  fp_firefox_stack: of a stack of the model.  fp_firefox_remember:
+ * the path to such a stack, for when the model has removed its stacks. */
 uint32_t fp_firefox_path(struct fp_firefox *w, uint32_t prefix, uint32_t function);
 uint32_t fp_firefox_stack(struct fp_firefox *w, uint32_t stack);
+void fp_firefox_remember(struct fp_firefox *w, uint32_t stack);

@@ -228,6 +228,30 @@ static uint32_t add_node(struct fp_firefox *w, uint32_t node, uint32_t prefix) {
     return prefix;
 }
 
+void fp_firefox_remember(struct fp_firefox *w, uint32_t stack) {
+    const struct fp_table *const stacks = &w->model->stacks;
+    uint32_t n = 0;
+    for (uint32_t at = stack; at; at = fp_table_row(stacks, at)[FP_STACK_PARENT]) n++;
+    fp_array_room(&w->path, &w->cap_path, n, sizeof *w->path);
+    w->n_path = n;
+    for (uint32_t at = stack; at; at = fp_table_row(stacks, at)[FP_STACK_PARENT])
+        w->path[--n] = (struct fp_firefox_step){fp_table_row(stacks, at)[FP_STACK_FRAME], w->stack_of[at]};
+}
+
+/* The model's stacks were removed.  If they are those of a walk, the path to its next one was added again first: what
+ * it shares with the path to the last one has rows. */
+static void begin_round(struct fp_firefox *w) {
+    const struct fp_table *const stacks = &w->model->stacks;
+    if (w->cap_stack_of) memset(w->stack_of, 0, w->cap_stack_of * sizeof *w->stack_of);
+    w->n_emptied = w->model->n_emptied;
+    fp_array_zeroed(&w->stack_of, &w->cap_stack_of, stacks->n, sizeof *w->stack_of);
+    for (uint32_t i = 0; i < w->n_path && i + 1 < stacks->n; i++) {
+        const uint32_t *const row = fp_table_row(stacks, i + 1);
+        if (row[FP_STACK_PARENT] != i || row[FP_STACK_FRAME] != w->path[i].frame) break;
+        w->stack_of[i + 1] = w->path[i].stack;
+    }
+}
+
 uint32_t fp_firefox_stack(struct fp_firefox *w, uint32_t stack) {
     const struct fp_model *m = w->model;
     if (!stack) {
@@ -235,8 +259,7 @@ uint32_t fp_firefox_stack(struct fp_firefox *w, uint32_t stack) {
         if (!w->empty_stack) w->empty_stack = new_stack(w, new_frame(w, 0, w->no_stack, 0, -1, -1, 0), 0);
         return w->empty_stack;
     }
-    if (w->n_emptied != m->n_emptied && w->cap_stack_of) memset(w->stack_of, 0, w->cap_stack_of * sizeof *w->stack_of);
-    w->n_emptied = m->n_emptied;
+    if (w->n_emptied != m->n_emptied) begin_round(w);
     fp_array_zeroed(&w->stack_of, &w->cap_stack_of, m->stacks.n, sizeof *w->stack_of);
     uint32_t n = 0, node = stack;
     for (; node && !w->stack_of[node]; node = fp_table_row(&m->stacks, node)[FP_STACK_PARENT])

@@ -26,7 +26,8 @@ void fp_firefox_free(struct fp_firefox *w) {
     FP_CLEAR_TABLES(&w->funcs, &w->paths, &w->counted);
     FP_FREE_BUFFERS(&w->scratch, &w->text);
     FP_FREE(w->columns, w->dirty, w->threads, w->libraries, w->thread_of, w->string_of, w->source_of, w->resource_of,
-            w->base_of, w->last_base, w->function_of, w->frame_of, w->stack_of, w->counter_of, w->above, w->nodes, w);
+            w->base_of, w->last_base, w->function_of, w->frame_of, w->stack_of, w->path, w->counter_of, w->above,
+            w->nodes, w);
 }
 
 enum { FEW_COLUMNS = 64 }; /* up to this many columns keep their buffers */
@@ -302,6 +303,7 @@ int fp_firefox_put(struct fp_firefox *w, const struct fp_batch *b, const int32_t
             put_row(w, b, i);
         else
             put_sample(w, b, i, columns);
+    if (b->view != FP_TIMELINE && b->n) fp_firefox_remember(w, b->stack[b->n - 1]);
     return FP_DONE;
 }
 

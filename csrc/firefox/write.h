@@ -78,6 +78,11 @@ struct fp_firefox_thread {
     double value; /* counter: the sum of what was written */
 };
 
+/* A frame of the model on a path, and its row of the stackTable + 1. */
+struct fp_firefox_step {
+    uint32_t frame, stack;
+};
+
 struct fp_firefox {
     struct fp_model *model;                    /* borrowed */
     uint32_t n_values;                         /* stacks */
@@ -118,7 +123,9 @@ struct fp_firefox {
     uint32_t *base_of, *last_base; /* by mapping, by object: mappings that begin at file offset 0 */
     uint32_t cap_base_of, cap_last_base, n_mappings;
     uint32_t empty_stack;
-    uint32_t n_emptied;      /* of the model: when this changes, ids of stacks are used again */
+    uint32_t n_emptied;           /* of the model: when this changes, ids of stacks are used again */
+    struct fp_firefox_step *path; /* to the last stack of the batch before, from its outermost frame on */
+    uint32_t n_path, cap_path;
     struct fp_table counted; /* (thread, name of a counter) */
     uint32_t *counter_of;    /* by row of `counted`: of `threads`, + 1 */
     uint32_t cap_counter_of;

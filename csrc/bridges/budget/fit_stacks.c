@@ -136,7 +136,8 @@ static struct fp_fit_stacks_group *group_of(struct fp_fit_stacks *t, uint32_t th
 }
 
 int fp_fit_stacks_put(struct fp_fit_stacks *t, const struct fp_batch *b, struct fp_err *err) {
-    if (b->n) take_stacks(t);
+    if (b->n && t->is_walk) take_stacks(t);
+    if (!t->is_walk) t->n_emptied = t->model->n_emptied; /* before the first row only */
     for (uint32_t i = 0; i < b->n; i++) {
         const uint32_t node = t->last = node_of(t, b->stack[i]);
         struct fp_fit_stacks_group *const g = group_of(t, b->thread[i]);
@@ -204,6 +205,7 @@ void fp_fit_stacks_total(const struct fp_batch *b, const uint32_t *columns, doub
 }
 
 int fp_fit_stacks_weigh_begin(struct fp_fit_stacks *t) {
+    if (t->n_of == 1) take_stacks(t);
     for (uint32_t i = 0; i < t->n_of; i++, used(t, 1)) {
         const struct fp_fit_stacks_stack was = t->of[i];
         t->of[i] = (struct fp_fit_stacks_stack){.parent = was.parent, .frame = was.frame, .depth = was.depth};

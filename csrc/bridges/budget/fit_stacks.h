@@ -16,9 +16,10 @@
  *
  *   [part] [value types] [thread] [labels]   time since the row before (zigzag)   each value (zigzag)
  *
- * The tree of all stacks is here, not in the model, whose stacks may be removed between batches if they are those of
- * one walk (Model.takes_walks).  Packed rows refer to its nodes; fp_fit_stacks_batch adds what stays to the model
- * again, where it may be removed again after each batch.
+ * The tree of all stacks is here, not in the model, if they are those of a walk, which may be removed from the model
+ * between batches (Model.takes_walks).  Packed rows refer to its nodes; fp_fit_stacks_batch adds what stays to the
+ * model again, where it may be removed again after each batch.  Other stacks are nodes of their own numbers, and they
+ * are here only if they are weighed.
  *
  * Memory: 32 bytes for each node, in a file if the caller has one, and the packed rows that the caller allows.
  */
@@ -49,6 +50,7 @@ struct fp_fit_stacks {
     struct fp_fit_stacks_group *groups;
     uint32_t n_groups;
     uint64_t packed; /* bytes in all groups */
+    int32_t is_walk; /* the stacks of the rows may be removed from the model; the caller sets it before the first row */
     /* of the rows that were weighed */
     uint64_t bytes[FP_FIT_STACKS_RANKS + 1]; /* by rank: bytes of its stacks */
     uint64_t stacks;                         /* pruned stacks that had rows */

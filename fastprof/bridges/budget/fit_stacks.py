@@ -29,7 +29,7 @@ from fastprof.core.spill import Groups
 from fastprof.core.streams import temporary_failed
 
 _BUFFERED = 1 << 20  # bytes of packed rows kept in memory
-_NODES = 1 << 18  # stacks kept in memory, 32 bytes each
+_NODES = 1 << 18  # stacks of a walk kept in memory, 32 bytes each
 
 
 _WITH_TIMES = -1  # the rank of rows that keep their times
@@ -56,7 +56,6 @@ class Trim:
         self._c = owned(lib.fp_fit_stacks_new(model.c, split is not None), "the stacks of a profile")
         self._model, self._size, self._options, self._holds = model, size, options, holds
         self._packed, self._in_file = Groups(), False
-        self._walked = int(lib.FP_NO_ID) if size.stack else WALKED  # a file has each stack once: it stays in the model
         self._events: list[ValueType] = []
         self._columns: dict[int, Pointer[int]] = {}  # by part: the event of each of its values
         self._weighed = -1  # the group that `_c` has ranked
@@ -68,7 +67,9 @@ class Trim:
         err = ffi.new("struct fp_err *")
         self._model.takes_walks = True
         for batch in batches:
-            self._model.keeps_stacks += not self._columns  # sums have read their input before their first row
+            if not self._columns:  # sums have read their input before their first row
+                self._model.keeps_stacks += 1
+                self._c.is_walk = self._model.gives_walk
             if batch.part not in self._columns:
                 columns = match_columns(self._model, batch.part, batch.c.n_values, self._events)
                 self._columns[batch.part] = columns
@@ -137,13 +138,13 @@ class Trim:
 
     def rows(self, group: int, rank: int) -> Iterator[Batch]:
         """The rows of a group, with stacks below a rank pruned and equal rows added up."""
-        rows = self._cut(group, max(rank, 0))
+        rows = self._cut(group, max(rank, 0)) if rank > 0 or self._c.is_renewed else self._kept(group)
         if rank > 0 or (rank == 0 and self._timed(group)):
             return self._added_up(rows)
-        return within(self._walked, rows, self._model) if self._c.is_renewed else rows
+        return within(WALKED, rows, self._model) if self._c.is_renewed else rows
 
     def _added_up(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        holds = self._holds._replace(renews_stacks=bool(self._c.is_renewed), stacks_at_a_time=self._walked)
+        holds = self._holds._replace(renews_stacks=bool(self._c.is_renewed), stacks_at_a_time=WALKED)
         return repeated(batches, self._model, self._options, Log(), holds)
 
     def _summed(self, group: int) -> Iterator[Batch]:

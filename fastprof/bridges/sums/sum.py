@@ -260,6 +260,7 @@ class StackSums:
                 self._sort_again(types)
             pull = self._merged(types, numbers, split=not by_name)
             self._taken = alone and self._drops_rows and self._model.takes_walks and not self._model.keeps_stacks
+            self._model.gives_walk |= self._taken
         else:
             if by_name:
                 self._rank()
