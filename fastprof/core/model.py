@@ -269,6 +269,7 @@ class Model:
         self.keeps_stacks = 0  # how many hold rows that refer to stacks: see core/held.py
         self.takes_walks = False  # the end copies stacks of one walk, though it keeps stacks
         self.gives_walk = False  # its rows are those of such a walk
+        self.has_last_calls = False  # its rows are for Go's compiler: bridges/rows/last_call.py
         self.spills: list[Callable[[], None]] = []  # each ends references to stacks, before they are removed
         self.lock = RLock()  # hold it to read or change anything: several threads may use the model
         self.nbytes_of_threads: dict[int, Callable[[int, int], int]] = {}  # by input, if known: bytes by pid and tid

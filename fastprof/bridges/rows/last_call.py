@@ -22,6 +22,7 @@ from fastprof.core.options import Options
 def last_call(
     batches: Iterable[Batch], model: Model, options: Options, log: Log, holds: Capabilities = EVERYTHING
 ) -> Iterator[Batch]:
+    model.has_last_calls = True
     c = owned(lib.fp_last_call_new(model.c), "the last calls of stacks")
     err = ffi.new("struct fp_err *")
     out = Batch("stacks", CAPACITY["stacks"])

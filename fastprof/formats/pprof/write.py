@@ -4,7 +4,7 @@ from fastprof.core._c import lib
 from fastprof.core.c_memory import enough, owned
 from fastprof.core.engine import Writer
 from fastprof.core.model import Batch, Part, ValueType
-from fastprof.core.options import INT64, TRIM
+from fastprof.core.options import INT64
 from fastprof.core.parts import columns_for, comments_of, descriptions_of, merge_parts, program_of, remarks_of
 from fastprof.formats.pprof import COMMENTS, NAME_ADDRESSES, TIME
 from fastprof.formats.pprof.reported import REPORTED
@@ -21,12 +21,9 @@ class PprofWriter(Writer):
         w.words.pid, w.words.tid = self.model.intern("pid"), self.model.intern("tid")
         w.words.no_stack = self.model.intern("[no stack]")
         w.name_addresses = self.options[NAME_ADDRESSES]
-        w.no_system_names = is_small = self.options[TRIM]
         self._types: list[ValueType] | None = None
         self._columns: dict[int, list[int]] = {}  # part -> column of each sample type, -1 for none
         self._used: list[Part] = []
-        if self.sink.path is None or not self.sink.path.endswith((".pb", ".pprof.raw")):
-            self.sink.gzip(is_small=is_small)
         lib.fp_wire_put_bytes(self.out, 6, b"", 0)  # string 0
 
     def _string(self, text: str | bytes) -> int:
@@ -42,7 +39,14 @@ class PprofWriter(Writer):
         self._number(2, unit_id)
         lib.fp_wire_end(self.out, mark)
 
+    def _choose(self) -> None:
+        """What the operators say with the first row."""
+        self._w.no_system_names = is_small = self.model.has_last_calls
+        if self.sink.path is None or not self.sink.path.endswith((".pb", ".pprof.raw")):
+            self.sink.gzip(is_small=is_small)
+
     def _begin(self, part: Part) -> None:
+        self._choose()
         self._types = [ValueType(t.name, t.unit) for t in part.value_types]
         for t in self._types:
             self._value_type(1, t.name, t.unit)
@@ -65,8 +69,11 @@ class PprofWriter(Writer):
         self.take_all(lambda: lib.fp_pprof_put(self._w, batch.c, columns, n, self.out))
 
     def end(self) -> None:
-        if self._types is None and self.model.parts:
-            self._begin_part(0)
+        if self._types is None:
+            if self.model.parts:
+                self._begin_part(0)
+            else:
+                self._choose()
         types, used = self._types or [ValueType("samples", "count")], self._used
         is_whole = len(used) == 1 and used[0].value_types == types and "merged" not in used[0].extra
         part = used[0] if is_whole else merge_parts(used, types)
