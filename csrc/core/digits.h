@@ -118,8 +118,8 @@ static inline uint64_t fp_hex_join(uint64_t nibbles, unsigned n) {
     return (h << 16 | h >> 32) & 0x00000000ffffffff;
 }
 
-/* Moves *p past the hexadecimal digits before `end` and appends them to *v, eight at a time: up to the first byte of a
- * word that is no digit.  Returns whether *v was or becomes too large. */
+/* Reads hexadecimal digits, eight at a time, up to `end` or the first other byte: moves *p past them and appends them
+ * to *v.  Returns whether a digit was lost because *v has only 64 bits. */
 static inline int fp_hexadecimal(const uint8_t **p, const uint8_t *end, uint64_t *v) {
     int overflows = 0;
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__

@@ -147,7 +147,7 @@ FP_INLINE struct player player_of(const struct fp_fold *f, const struct fp_fold_
     return p;
 }
 
-/* A call of `function` by the arc `a` ends, after `ticks`, in which were `calls`, itself included. */
+/* Adds up a call of `function`, by the arc `a`, that took `ticks`; `calls`: itself and those within it. */
 FP_INLINE void end_call(struct player *p, struct fp_fold_arc *a, uint32_t function, uint64_t ticks, uint64_t self,
                         uint64_t calls) {
     uint64_t *const inclusive = p->inclusive;

@@ -129,8 +129,8 @@ static struct fp_transform_line below(struct fp_transform *t, struct fp_transfor
 
 enum { HAS_OWN = 1, HAS_BARE = 2, IS_KNOWN = 4 };
 
-/* Whether a line and those that it is inlined into have functions with an object of their own, and others, that are not
- * hidden; if a function has none, the object of the mapping is not hidden. */
+/* What a line and those that it is inlined into have: functions with an object of their own, and functions without one
+ * (HAS_OWN, HAS_BARE).  Hidden functions do not count; the mapping's object is not hidden. */
 static int kinds_of(struct fp_transform *t, uint32_t line) {
     uint32_t n = 0;
     int found = IS_KNOWN;
